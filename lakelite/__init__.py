@@ -1,0 +1,50 @@
+"""lakelite: an embedded lakehouse that resolves conflicts instead of raising them.
+
+    con = lakelite.connect("flights.lake")
+
+Importing this module is cheap: DuckDB, SQLite, pyarrow and sqlglot are loaded by the first `connect`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lakelite.errors import (
+    CannotOpen,
+    CommitUnknown,
+    Conflict,
+    DatabaseError,
+    DataError,
+    Error,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+    TransactionConflict,
+    Warning,  # noqa: A004  (PEP 249 asks for this name)
+)
+
+if TYPE_CHECKING:
+    from lakelite.interfaces.dbapi import Connection, Cursor, connect
+
+__version__ = "0.1.0"
+apilevel = "2.0"
+threadsafety = 2
+paramstyle = "qmark"
+
+__all__ = [
+    "CannotOpen", "CommitUnknown", "Conflict", "Connection", "Cursor", "DataError", "DatabaseError", "Error", "IntegrityError", "InterfaceError",
+    "InternalError", "NotSupportedError", "OperationalError", "ProgrammingError", "TransactionConflict", "Warning", "__version__", "apilevel",
+    "connect", "paramstyle", "threadsafety",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Loads the interface when it is first asked for (PEP 562)."""
+    if name in ("connect", "Connection", "Cursor"):
+        from lakelite.interfaces import dbapi
+
+        return getattr(dbapi, name)
+    raise AttributeError(f"module 'lakelite' has no attribute {name!r}")

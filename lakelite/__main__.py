@@ -1,0 +1,174 @@
+"""The command `lakelite`: reads the arguments, opens the lake, hands over to the runner, the prompt or the demo.
+
+Owns the arguments and the exit code. Imports late, so that a statement on the command line starts fast.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lakelite.interfaces.runner import Runner
+
+TEMPORARY = ":memory:"
+LEVELS = ("write serializable", "serializable", "snapshot")
+EPILOG = """\
+without -c and -f, statements are read from standard input, with a prompt on a terminal
+`lakelite demo [DIR]` loads a lake with real flights and shows two transactions that meet
+
+exit codes: 0 done, 1 a statement failed, 2 usage, 3 the lake cannot be opened, 5 transaction conflict, 130 interrupted
+-c and -f stop at the first error; standard input goes on and ends with the code of the first
+json: an array per result with exact numbers; NaN and infinities are strings. csv: NULL is nothing, empty text is "\""""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit code. Never raises, but SystemExit for usage, --help and --version."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    from lakelite.interfaces import runner
+
+    try:
+        _write_utf8()
+        code = _demo(arguments[1:]) if arguments[:1] == ["demo"] else _command(arguments)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # What Python would still flush at its end goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return runner.BROKEN_PIPE
+    except KeyboardInterrupt:
+        return runner.INTERRUPTED
+    except Exception as error:
+        return runner.report(error, sys.stderr)
+
+
+def _write_utf8() -> None:
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by the caller
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+        else:
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _parser() -> argparse.ArgumentParser:
+    from lakelite import __version__
+    from lakelite.interfaces.render import MODES
+
+    parser = argparse.ArgumentParser(
+        "lakelite",
+        description="An embedded lakehouse: SQL on a directory of Parquet files.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("lake", nargs="?", metavar="LAKE", help="a directory; created if missing. Without it: a temporary lake")
+    parser.add_argument(
+        "-c", dest="work", action="append", metavar="SQL", type=_statements, help="run these statements (repeatable, in order with -f)"
+    )
+    parser.add_argument("-f", dest="work", action="append", metavar="FILE", type=_file, help="run the statements of this file; - is standard input")
+    parser.add_argument("--mode", choices=tuple(MODES), default="box", help="how results are printed (default: box)")
+    parser.add_argument("--json", dest="mode", action="store_const", const="json", help="the same as --mode json")
+    parser.add_argument("--csv", dest="mode", action="store_const", const="csv", help="the same as --mode csv")
+    parser.add_argument("--read-only", action="store_true", help="refuse every change")
+    parser.add_argument("--no-create", action="store_true", help="refuse a lake that does not exist")
+    parser.add_argument("--isolation", metavar="LEVEL", type=_level, default=LEVELS[0], help=f"{', '.join(LEVELS)} (default: the first)")
+    parser.add_argument("--safe", action="store_true", help="not available yet")
+    parser.add_argument("--version", action="version", version=f"lakelite {__version__}")
+    return parser
+
+
+def _statements(text: str) -> Callable[[], str]:
+    return lambda: text
+
+
+def _file(name: str) -> Callable[[], str]:
+    """How to read the script. A file is read at once, so that nothing runs when one of them is missing."""
+    if name == "-":
+        return _standard_input
+    try:
+        return _statements(Path(name).read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"cannot read {name}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise argparse.ArgumentTypeError(f"{name} is not UTF-8 text (byte {error.start})") from error
+
+
+def _standard_input() -> str:
+    from lakelite.errors import DataError
+
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig") if sys.stdin else ""
+    except UnicodeDecodeError as error:
+        raise DataError(f"standard input is not UTF-8 text (byte {error.start})") from error
+
+
+def _level(text: str) -> str:
+    level = " ".join(text.lower().replace("_", " ").replace("-", " ").split())
+    if level not in LEVELS:
+        raise argparse.ArgumentTypeError(f"there is no isolation level {text!r}; there are: {', '.join(LEVELS)}")
+    return level
+
+
+def _command(arguments: Sequence[str]) -> int:
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.safe:
+        parser.error("--safe is not available yet")
+    if options.lake == "demo":
+        parser.error("`lakelite demo [DIR]` is the demonstration and takes no options; a lake called demo is opened as ./demo")
+    if options.lake == "":
+        parser.error("the name of the lake is empty")
+    import lakelite
+    from lakelite.interfaces.runner import Runner
+
+    create = not (options.no_create or (options.read_only and options.lake))
+    path = options.lake or TEMPORARY
+    connection = lakelite.connect(path, autocommit=True, isolation=options.isolation, read_only=options.read_only, create=create)
+    try:
+        return _work(Runner(connection, sys.stdout, sys.stderr, options.mode), options)
+    finally:
+        connection.close()
+
+
+def _work(runner: Runner, options: argparse.Namespace) -> int:
+    if options.work is None and sys.stdin is not None and sys.stdin.isatty():
+        return _prompt(runner, options.lake)
+    code = 0
+    if options.work is None:
+        code = runner.run(_standard_input(), keep_going=True)
+    for script in options.work or ():
+        code = runner.run(script())
+        if code:
+            break
+    if runner.connection.in_transaction:
+        runner.note("note: the transaction that was still open was rolled back")
+    return code
+
+
+def _prompt(runner: Runner, lake: str | None) -> int:
+    from lakelite import __version__
+    from lakelite.interfaces.shell import Shell
+    from lakelite.language.parse import is_complete
+
+    runner.verbose = True
+    what = f"lake {lake}" if lake else "a temporary lake, gone when you leave"
+    runner.note(f"lakelite {__version__}: {what}. Statements end with a semicolon; .help lists the commands.")
+    return Shell(runner, is_complete).loop()
+
+
+def _demo(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser("lakelite demo", description="Load a lake with real flights and show what a lake can do, in a few seconds.")
+    parser.add_argument("dir", nargs="?", metavar="DIR", help="where to make the lake: new or empty. Without it: a temporary directory")
+    directory = parser.parse_args(arguments).dir
+    from lakelite.interfaces.demo import run
+
+    return run(directory, sys.stdout, sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The catalog: one SQLite file that says what every snapshot of a lake holds."""

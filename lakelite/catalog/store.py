@@ -1,0 +1,316 @@
+"""The catalog's SQLite file: opening it with care, and reading it. `publish.py` writes to it.
+
+Promises: a file that is damaged, foreign, newer or changed by others is refused with one clear error and nothing is
+written; reads name the snapshot they want, so they need no long transaction; "database is locked" never reaches a user.
+Never opens the file with anything but sqlite3 (closing a plain handle would drop SQLite's locks).
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from lakelite import deletion
+from lakelite.catalog.queries import migrations, queries
+from lakelite.contents import Namespace, TableState
+from lakelite.errors import CannotOpen, InternalError, OperationalError
+from lakelite.model import MAIN_BRANCH, Column, Field, Fragment, Schema, Snapshot, Statistics, Table, fold
+
+APPLICATION_ID = 0x4C4B4C54  # "LKLT"
+BUSY_TIMEOUT_MS = 10_000  # only for foreign readers: our own writers queue on the commit lock
+Row = tuple[Any, ...]
+
+
+def catalog_error(error: sqlite3.Error, doing: str) -> OperationalError | InternalError:
+    """The one place that maps SQLite's errors to ours."""
+    code = getattr(error, "sqlite_errorcode", None)
+    primary = None if code is None else code & 0xFF
+    if primary == sqlite3.SQLITE_FULL:
+        return OperationalError(f"the disk is full while {doing}", hint="free some space and run the statement again; nothing was changed")
+    if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return OperationalError(f"the catalog is held by another program while {doing}", hint="close programs that have catalog.sqlite open, then try again")
+    if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return OperationalError(f"the catalog is damaged ({error}) while {doing}", hint="restore the lake from a copy")
+    if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
+        return OperationalError(f"the catalog cannot be used ({error}) while {doing}", hint="check the disk and the permissions of the lake's directory")
+    return InternalError(f"the catalog refused a statement ({error}) while {doing}")
+
+
+class Catalog:
+    """An open catalog. One per connection; threads may share it (one statement at a time)."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._sqlite = connection
+        self._lock = threading.RLock()
+        self._queries = queries()
+        self.path = path
+
+    def close(self) -> None:
+        with self._lock:
+            self._sqlite.close()
+
+    def rows(self, query: str, **parameters: Any) -> list[Row]:
+        """All rows of a named query."""
+        with self._lock:
+            try:
+                return self._sqlite.execute(self._queries[query], parameters).fetchall()
+            except sqlite3.ProgrammingError as error:
+                raise InternalError(f"the catalog was used wrongly: {error}") from error
+            except sqlite3.Error as error:
+                raise catalog_error(error, "reading it") from error
+
+    def row(self, query: str, **parameters: Any) -> Row:
+        """The first row of a named query that always has one."""
+        found = self.rows(query, **parameters)
+        if not found:
+            raise InternalError(f"the catalog query {query} found nothing")
+        return found[0]
+
+    @contextmanager
+    def transaction(self, doing: str) -> Iterator[Writer]:
+        """BEGIN IMMEDIATE … COMMIT, or ROLLBACK on an error. Hold the commit lock around it.
+
+        An error of COMMIT itself is raised as `CommitFailed`: the caller has to look whether it landed.
+        """
+        with self._lock:
+            try:
+                self._sqlite.execute("BEGIN IMMEDIATE")
+                yield Writer(self._sqlite, self._queries)
+            except BaseException as error:
+                if self._sqlite.in_transaction:  # on a full disk SQLite has rolled back by itself
+                    self._sqlite.execute("ROLLBACK")
+                if isinstance(error, sqlite3.Error):
+                    raise catalog_error(error, doing) from error
+                raise
+            try:
+                self._sqlite.execute("COMMIT")
+            except sqlite3.Error as error:
+                if self._sqlite.in_transaction:
+                    self._sqlite.execute("ROLLBACK")
+                raise CommitFailed(catalog_error(error, doing)) from error
+
+    def checkpoint(self) -> None:
+        """Moves the WAL's pages into the file where no reader needs them. Only under the commit lock (SQLite ≤ 3.51.2 has a WAL-reset bug)."""
+        with self._lock:
+            try:
+                self._sqlite.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            except sqlite3.Error as error:
+                raise catalog_error(error, "checkpointing it") from error
+
+    # What a snapshot holds.
+
+    def head(self) -> int:
+        return int(self.row("head")[0])
+
+    def snapshot(self, snapshot_id: int) -> Snapshot | None:
+        found = self.rows("snapshot", snapshot=snapshot_id)
+        if not found:
+            return None
+        row = found[0]
+        return Snapshot(*row[:7], *(tuple(json.loads(row[7])), *row[8:12], bool(row[12])))
+
+    def namespace(self, snapshot_id: int) -> Namespace:
+        schemas = {row[0]: Schema(*row) for row in self.rows("schemas", snapshot=snapshot_id)}
+        columns = _columns(self.rows("columns", snapshot=snapshot_id))
+        tables = (Table(*(*row, columns.get(row[0], ()))) for row in self.rows("tables", snapshot=snapshot_id))
+        return Namespace({fold(s.name): s for s in schemas.values()}, {(fold(t.schema_name), fold(t.name)): t for t in tables})
+
+    def table_state(self, table: Table, snapshot_id: int) -> TableState:
+        """The fragments and deletion vectors of `table` at a snapshot; the whole of it is read."""
+        fragments = _fragments(self.rows("fragments", table_id=table.table_id, snapshot=snapshot_id), self._statistics(table, -1, snapshot_id))
+        return TableState(table, fragments, self._vectors(table, -1, snapshot_id))
+
+    def advance(self, state: TableState, table: Table, after: int, snapshot_id: int) -> TableState:
+        """The state of `table` at a snapshot, from its state at the older snapshot `after`: only what changed is read."""
+        born = self.rows("fragments_born", table_id=table.table_id, after=after, snapshot=snapshot_id)
+        gone = {row[0] for row in self.rows("fragments_gone", table_id=table.table_id, after=after, snapshot=snapshot_id)}
+        fragments = {**state.fragments, **_fragments(born, self._statistics(table, after, snapshot_id))}
+        vectors = {**state.vectors, **self._vectors(table, after, snapshot_id)}
+        return TableState(table, {k: f for k, f in fragments.items() if k not in gone}, {k: v for k, v in vectors.items() if k not in gone})
+
+    def inline_rows(self, fragment_id: int) -> bytes:
+        """The IPC stream of an inline fragment."""
+        return bytes(self.row("inline_rows", fragment_id=fragment_id)[0])
+
+    def settings(self) -> dict[str, str]:
+        return dict(self.rows("settings"))
+
+    def _statistics(self, table: Table, after: int, snapshot_id: int) -> dict[int, list[Statistics]]:
+        found: dict[int, list[Statistics]] = {}
+        for fragment_id, field_id, low, high, nulls, exact, nan in self.rows("statistics", table_id=table.table_id, after=after, snapshot=snapshot_id):
+            found.setdefault(fragment_id, []).append(Statistics(field_id, low, high, nulls, bool(exact), bool(nan)))
+        return found
+
+    def _vectors(self, table: Table, after: int, snapshot_id: int) -> dict[int, deletion.DeletionVector]:
+        rows = self.rows("vectors", table_id=table.table_id, after=after, snapshot=snapshot_id)
+        return {row[0]: deletion.decode(deletion.Encoded(*row[1:5]), row[5]) for row in rows}
+
+
+class CommitFailed(Exception):
+    """COMMIT itself gave an error: the transaction may or may not have landed. `args[0]` is the mapped error."""
+
+
+class Writer:
+    """The statements of one catalog transaction; made by `Catalog.transaction` only."""
+
+    def __init__(self, connection: sqlite3.Connection, named: Mapping[str, str]) -> None:
+        self._sqlite = connection
+        self._queries = named
+
+    def run(self, query: str, **parameters: Any) -> int:
+        """Runs a named statement; returns the number of rows that it changed."""
+        return self._sqlite.execute(self._queries[query], parameters).rowcount
+
+    def run_many(self, query: str, parameters: Iterable[Mapping[str, Any]]) -> None:
+        self._sqlite.executemany(self._queries[query], parameters)
+
+    def row(self, query: str, **parameters: Any) -> Row:
+        found = self._sqlite.execute(self._queries[query], parameters).fetchall()
+        if not found:
+            raise InternalError(f"the catalog statement {query} gave no row")
+        return tuple(found[0])
+
+    def reserve(self, counter: str, count: int) -> int:
+        """The first of `count` new ids, never given out before."""
+        return int(self.row("reserve", name=counter, count=count)[0])
+
+
+def _columns(rows: Iterable[Row]) -> dict[int, tuple[Column, ...]]:
+    roots: dict[int, list[Row]] = {}
+    children: dict[tuple[int, int], list[Row]] = {}
+    for row in rows:
+        table_id, _, parent = row[:3]
+        (roots.setdefault(table_id, []) if parent is None else children.setdefault((table_id, parent), [])).append(row)
+
+    def tree(row: Row) -> Field:
+        return Field(row[1], row[3], row[5], tuple(tree(child) for child in children.get((row[0], row[1]), [])))
+
+    return {
+        table_id: tuple(Column(name=row[3], type=row[4], stored=tree(row), nullable=bool(row[6]), default=row[7]) for row in found)
+        for table_id, found in roots.items()
+    }
+
+
+def _fragments(rows: Iterable[Row], statistics: Mapping[int, list[Statistics]]) -> dict[int, Fragment]:
+    made = (Fragment(*(*row[:8], bool(row[8]))) for row in rows)
+    return {f.fragment_id: replace(f, statistics=tuple(statistics.get(f.fragment_id, ()))) for f in made}
+
+
+# Opening.
+
+
+def open_catalog(path: Path, *, create: bool) -> Catalog:
+    """Opens the catalog at `path`; with `create`, makes one where there is none. CannotOpen says why not; nothing is written then."""
+    existed = path.exists()
+    if not existed and not create:
+        raise CannotOpen(f"there is no lake at {path.parent}", hint="check the path, or leave out create=False")
+    try:
+        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False, cached_statements=256)
+    except sqlite3.Error as error:
+        raise CannotOpen(f"the catalog {path} cannot be opened: {error}", hint="check the permissions of the lake's directory") from error
+    try:
+        if existed:
+            _check_ours(connection, path)
+        _configure(connection)
+        _migrate(connection)
+    except sqlite3.Error as error:
+        connection.close()
+        raise CannotOpen(f"the catalog {path} cannot be used: {error}", hint=_advice(error)) from error
+    except BaseException:
+        connection.close()
+        raise
+    return Catalog(connection, path)
+
+
+def _advice(error: sqlite3.Error) -> str:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        return "the catalog needs a directory that can be written to, also for reading (WAL); copy the lake to one"
+    if code == sqlite3.SQLITE_FULL:
+        return "the disk is full: free some space"
+    return "restore the lake from a copy"
+
+
+def _check_ours(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuses a file that is not a catalog of this version or an older one, before anything is written to it."""
+    connection.execute("PRAGMA cell_size_check = ON")
+    application_id = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    objects = connection.execute("SELECT type, name, sql FROM sqlite_schema").fetchall()
+    if application_id == 0 and version == 0 and not objects:
+        return  # a lake whose creation was interrupted before its first commit
+    if application_id != APPLICATION_ID:
+        raise CannotOpen(f"{path} is a SQLite file, but no lakelite catalog", hint="give another directory")
+    if version > len(migrations()):
+        raise CannotOpen(f"{path} was written by a newer lakelite (catalog version {version}, this one knows {len(migrations())})", hint="upgrade lakelite")
+    if set(objects) != _expected_objects(version):
+        raise CannotOpen(f"the catalog {path} does not have the tables of version {version}: it was changed by another program", hint="restore the lake from a copy")
+    damage = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if damage != "ok":
+        raise CannotOpen(f"the catalog {path} is damaged: {damage}", hint="restore the lake from a copy")
+
+
+def _expected_objects(version: int) -> set[Row]:
+    fresh = sqlite3.connect(":memory:")
+    try:
+        for script in migrations()[:version]:
+            fresh.executescript(script)
+        return set(fresh.execute("SELECT type, name, sql FROM sqlite_schema").fetchall())
+    finally:
+        fresh.close()
+
+
+def _configure(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA trusted_schema = OFF")
+    if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
+        raise CannotOpen("the file system of this lake does not support SQLite's WAL mode", hint="put the lake on a local disk")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
+    connection.execute("PRAGMA mmap_size = 0")
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    """Runs the migrations that the file lacks, each in one transaction; another process may be doing the same."""
+    if connection.execute("PRAGMA user_version").fetchone()[0] == len(migrations()):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        for number, script in enumerate(migrations()[version:], start=version + 1):
+            for statement in _statements(script):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {number}")
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        if version == 0:
+            _first_snapshot(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _first_snapshot(connection: sqlite3.Connection) -> None:
+    """Version 0: the empty lake."""
+    connection.execute(
+        "INSERT INTO snapshots (snapshot_id, branch, committed_at_us, operation, statements, isolation, attempts, transaction_id, blind)"
+        " VALUES (0, ?, CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER), 'create lake', '[]', 'serializable', 1, 'create-lake', 0)",
+        (MAIN_BRANCH,),
+    )
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The statements of a migration script, one by one: executescript() would commit an open transaction."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""

@@ -1,0 +1,68 @@
+"""What a snapshot holds: its namespace and, per table, its fragments and deletion vectors. Immutable values.
+
+Every `TableState` carries a `stamp` that no other state of this process has, so that what is derived from it (a DuckDB
+view, a bitstring) can be kept for as long as the stamp is the same.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from lakelite.deletion import DeletionVector
+from lakelite.model import MAIN_SCHEMA, Fragment, Schema, Table, fold
+
+_stamps = itertools.count(1)
+
+
+@dataclass(frozen=True, eq=False)
+class TableState:
+    """One table at one moment. `fragments` and `vectors` are keyed by fragment id; `staged_rows`: IPC bytes of staged inline fragments."""
+
+    table: Table
+    fragments: Mapping[int, Fragment]
+    vectors: Mapping[int, DeletionVector]
+    staged_rows: Mapping[int, bytes] = field(default_factory=dict)
+    stamp: int = field(default_factory=lambda: next(_stamps))
+
+    @cached_property
+    def row_count(self) -> int:
+        """Live rows."""
+        return sum(f.row_count for f in self.fragments.values()) - self.deleted_count
+
+    @cached_property
+    def deleted_count(self) -> int:
+        return sum(v.cardinality for v in self.vectors.values())
+
+
+@dataclass(frozen=True, eq=False)
+class Namespace:
+    """Schemas and tables by folded name. `stamp` as in TableState."""
+
+    schemas: Mapping[str, Schema]
+    tables: Mapping[tuple[str, str], Table]
+    stamp: int = field(default_factory=lambda: next(_stamps))
+
+    @cached_property
+    def by_id(self) -> Mapping[int, Table]:
+        return {t.table_id: t for t in self.tables.values()}
+
+    def find(self, schema: str | None, name: str) -> Table | None:
+        """The table of that name; without a schema, of `main`."""
+        return self.tables.get((fold(schema or MAIN_SCHEMA), fold(name)))
+
+    def with_table(self, table: Table) -> Namespace:
+        """With `table` added, or put in the place of its older definition."""
+        kept = {k: t for k, t in self.tables.items() if t.table_id != table.table_id}
+        return replace(self, tables={**kept, (fold(table.schema_name), fold(table.name)): table}, stamp=next(_stamps))
+
+    def without_table(self, table_id: int) -> Namespace:
+        return replace(self, tables={k: t for k, t in self.tables.items() if t.table_id != table_id}, stamp=next(_stamps))
+
+    def with_schema(self, schema: Schema) -> Namespace:
+        return replace(self, schemas={**self.schemas, fold(schema.name): schema}, stamp=next(_stamps))
+
+    def without_schema(self, name: str) -> Namespace:
+        return replace(self, schemas={k: s for k, s in self.schemas.items() if k != fold(name)}, stamp=next(_stamps))

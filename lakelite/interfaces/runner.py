@@ -1,0 +1,197 @@
+"""Running scripts for a person: results to standard output, everything else to standard error.
+
+Owns the exit codes, the wording of failures and what Ctrl-C does to a running statement. Promises: no traceback (but
+with LAKELITE_DEBUG=1), no character on standard error that steers a terminal, and statements run one by one in order.
+Never parses SQL and never opens a lake.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TextIO
+
+from lakelite import errors
+from lakelite.interfaces.render import Row, Rows, Style, show
+from lakelite.interfaces.values import message
+
+DONE, FAILED, USAGE, CANNOT_OPEN, CONFLICT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 5, 130, 141
+CANCEL_AGAIN_S = 0.1
+IMPATIENT = 3
+
+
+class Cursor(Rows, Protocol):
+    """What a statement leaves behind."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    @property
+    def messages(self) -> Sequence[tuple[type[Exception], Any]]: ...
+
+
+class Connection(Protocol):
+    """The part of a lakelite connection that the command line uses."""
+
+    @property
+    def in_transaction(self) -> bool: ...
+
+    def statements(self, script: str, /) -> Iterator[Cursor]: ...
+
+    def interrupt(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Runner:
+    """A connection and where its results go.
+
+    `verbose`: say after each statement what it did and how long it took. `notes`: where what is no error is said (None: `err`).
+    """
+
+    connection: Connection
+    out: TextIO
+    err: TextIO
+    mode: str = "box"
+    verbose: bool = False
+    notes: TextIO | None = None
+
+    def run(self, script: str, *, keep_going: bool = False) -> int:
+        """Run every statement; return the exit code of the first that failed. Stops there unless `keep_going`.
+
+        Raises BrokenPipeError when nobody reads the output any more.
+        """
+        code = DONE
+        statements = iter(self.connection.statements(script))
+        while True:
+            stop = threading.Event()
+            try:
+                if not supervised(lambda: self._step(statements, stop), lambda: self._cancel(stop)):  # noqa: B023  (done before the next turn)
+                    return code
+            except KeyboardInterrupt:
+                self.note("interrupted")
+                return INTERRUPTED
+            except BrokenPipeError:
+                raise
+            except Exception as error:
+                this = self.report(error)
+                code = code or this
+                if not keep_going or not isinstance(error, errors.Error):
+                    return code
+
+    def _step(self, statements: Iterator[Cursor], stop: threading.Event) -> bool:
+        """Run the next statement and print its result; False: there was none left."""
+        begin = time.perf_counter()
+        cursor = next(statements, None)
+        if cursor is None:
+            return False
+        count = show(_Stoppable(cursor, stop), self.out, self._style())
+        self.out.flush()
+        for kind, text in cursor.messages:
+            self.note(f"{'warning' if issubclass(kind, errors.Warning) else 'note'}: {text}")
+        if self.verbose:
+            self.note(f"{_what(cursor, count)}, {(time.perf_counter() - begin) * 1000:,.0f} ms")
+        return True
+
+    def _cancel(self, stop: threading.Event) -> None:
+        stop.set()
+        self.connection.interrupt()
+
+    def _style(self) -> Style:
+        if not self.out.isatty():
+            return Style(self.mode)
+        import shutil
+
+        color = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        return Style(self.mode, shutil.get_terminal_size().columns, color)
+
+    def note(self, text: str) -> None:
+        """Say something that is no error."""
+        say(text, self.notes or self.err)
+
+    def report(self, error: Exception) -> int:
+        """Say what went wrong; return the exit code for it."""
+        return report(error, self.err)
+
+
+def say(text: str, err: TextIO) -> None:
+    """One message to `err`, harmless for a terminal."""
+    err.write(message(text) + "\n")
+    err.flush()
+
+
+def report(error: Exception, err: TextIO) -> int:
+    """Say on `err` what went wrong; return the exit code for it."""
+    if os.environ.get("LAKELITE_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exception(error, file=err)
+    if isinstance(error, (errors.Error, OSError)):
+        say(f"error: {error}", err)
+    else:
+        kind = f"{type(error).__name__}: " if str(error) else type(error).__name__
+        say(f"internal error: {kind}{error} (a bug: please report it with the statement and what LAKELITE_DEBUG=1 adds)".replace("\n", " "), err)
+    return CONFLICT if isinstance(error, errors.TransactionConflict) else CANNOT_OPEN if isinstance(error, errors.CannotOpen) else FAILED
+
+
+def _what(cursor: Cursor, count: int) -> str:
+    if cursor.description is not None:
+        return f"{count:,} row{'' if count == 1 else 's'}"
+    if cursor.rowcount >= 0:
+        return f"{cursor.rowcount:,} row{'' if cursor.rowcount == 1 else 's'} changed"
+    return "done"
+
+
+@dataclass(frozen=True, slots=True)
+class _Stoppable:
+    """A cursor whose printing ends once `stop` is set."""
+
+    cursor: Cursor
+    stop: threading.Event
+
+    @property
+    def description(self) -> Sequence[Sequence[Any]] | None:
+        return self.cursor.description
+
+    def fetchmany(self, size: int, /) -> Sequence[Row]:
+        if self.stop.is_set():
+            raise errors.OperationalError("interrupted")
+        return self.cursor.fetchmany(size)
+
+
+def supervised(work: Callable[[], bool], cancel: Callable[[], None]) -> bool:
+    """Do `work` on a thread of its own and return its result, so that Ctrl-C is heard at once.
+
+    Ctrl-C calls `cancel` again and again, for a statement may not have begun to listen, until the work ends; then
+    KeyboardInterrupt is raised. The third Ctrl-C ends the process: a lake survives that.
+    """
+    result: list[bool | BaseException] = []
+    done = threading.Event()
+
+    def body() -> None:
+        try:
+            result.append(work())
+        except BaseException as error:
+            result.append(error)
+        done.set()
+
+    threading.Thread(target=body, name="lakelite statement", daemon=True).start()
+    interrupts = 0
+    while not done.is_set():
+        try:
+            if interrupts:
+                cancel()
+            done.wait(CANCEL_AGAIN_S if interrupts else None)
+        except KeyboardInterrupt:
+            interrupts += 1
+            if interrupts == IMPATIENT:
+                os._exit(INTERRUPTED)
+    if interrupts:
+        raise KeyboardInterrupt
+    if isinstance(result[0], BaseException):
+        raise result[0]
+    return result[0]

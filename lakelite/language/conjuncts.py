@@ -1,0 +1,194 @@
+"""From a WHERE text to the conditions that every wanted row meets, for ruling out fragments by their statistics.
+
+Promises: each condition returned is one that DuckDB demands of every row, compared in the column's own type. Takes only
+`column op literal or parameter` (either way round), BETWEEN, IN (literals) and IS [NOT] NULL that stand at the top level under AND,
+and only with values whose type is the natural one of the column's: in all other cases DuckDB may cast the column, not the value.
+What is not understood is left out, also a text that cannot be parsed: fewer conditions rule out less, never too much.
+Never: input or output.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from lakelite.model import Column, Comparable, Comparison, Conjunct, fold
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_Resolve = Callable[["exp.Expr"], Column | None]
+
+_MAX_VALUES = 256  # of IN: each is compared with each fragment
+_DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
+_NATURAL: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys("TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER UBIGINT HUGEINT".split(), (int,)),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), (int, float, Decimal)),
+    "DECIMAL": (int, Decimal),
+    "VARCHAR": (str,),
+    "BOOLEAN": (bool,),
+    "DATE": (date,),
+    "TIMESTAMP": (date, datetime),
+}
+_FLIPPED: dict[Comparison, Comparison] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d(\.\d{1,6})?)?", re.ASCII)
+
+
+def conjuncts(where_text: str, columns: Sequence[Column], alias_or_table: str, parameters: Mapping[str, object]) -> tuple[Conjunct, ...]:
+    """The conditions in `where_text` (without the word WHERE) on the columns of one table.
+
+    `alias_or_table`: by which name the text can qualify them. `parameters`: values by name without `$`.
+    """
+    where = _parsed(where_text)
+    if where is None:
+        return ()
+    scope = _Scope(columns, alias_or_table, parameters)
+    return tuple(found for term in _terms(where) for found in scope.conditions(term))
+
+
+def _parsed(where_text: str) -> exp.Expr | None:
+    import sqlglot
+
+    try:
+        select = sqlglot.parse_one(f"SELECT 1 WHERE (\n{where_text}\n)", dialect="duckdb")
+    except (sqlglot.errors.SqlglotError, RecursionError):
+        return None  # nothing is ruled out; DuckDB itself will judge the text
+    where = select.args.get("where")
+    return where.this if isinstance(select, sqlglot.exp.Select) and where is not None else None
+
+
+def _terms(where: exp.Expr) -> list[exp.Expr]:
+    from sqlglot import exp
+
+    found, open_ = [], [where]
+    while open_:
+        node = open_.pop()
+        if isinstance(node, exp.Paren):
+            open_.append(node.this)
+        elif isinstance(node, exp.And):
+            open_.extend((node.expression, node.this))
+        else:
+            found.append(node)
+    return found
+
+
+class _Scope:
+    """The names that one WHERE can use: lives for one call of `conjuncts`."""
+
+    def __init__(self, columns: Sequence[Column], alias: str, parameters: Mapping[str, object]) -> None:
+        self._columns = {fold(column.name): column for column in columns}
+        self._alias = fold(alias)
+        self._parameters = parameters
+
+    def conditions(self, term: exp.Expr) -> tuple[Conjunct, ...]:
+        from sqlglot import exp
+
+        comparisons: dict[type[exp.Expr], Comparison] = {exp.EQ: "=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+        if (operator := comparisons.get(type(term))) is not None:
+            return self._condition(term.this, operator, [term.expression]) or self._condition(term.expression, _FLIPPED[operator], [term.this])
+        if isinstance(term, exp.In) and 0 < len(term.expressions) <= _MAX_VALUES:
+            return self._condition(term.this, "=", term.expressions)
+        if isinstance(term, exp.Between) and not term.args.get("symmetric"):
+            low, high = self._condition(term.this, ">=", [term.args["low"]]), self._condition(term.this, "<=", [term.args["high"]])
+            return low + high if low and high else ()
+        negated = isinstance(term, exp.Not)
+        inner = term.this if negated else term
+        if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null) and (column := self._column(inner.this)) is not None:
+            return (Conjunct(column.field_id, column.type, "is not null" if negated else "is null"),)
+        return ()
+
+    def _condition(self, left: exp.Expr, operator: Comparison, right: Sequence[exp.Expr]) -> tuple[Conjunct, ...]:
+        column = self._column(left)
+        if column is None:
+            return ()
+        values = [_natural(column.type, self._value(column.type, node)) for node in right]
+        known = tuple(value for value in values if value is not None)
+        return (Conjunct(column.field_id, column.type, operator, known),) if len(known) == len(values) else ()
+
+    def _column(self, node: exp.Expr) -> Column | None:
+        from sqlglot import exp
+
+        while isinstance(node, exp.Paren):
+            node = node.this
+        if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier) or node.args.get("db") is not None:
+            return None
+        if node.table and (fold(node.table) != self._alias or self._alias in self._columns):
+            return None  # of another table, or perhaps a field of a struct column
+        return self._columns.get(fold(node.name))
+
+    def _value(self, declared: str, node: exp.Expr) -> object:
+        """The Python value of a literal or parameter; None for everything else."""
+        from sqlglot import exp
+
+        if isinstance(node, exp.Paren):
+            return self._value(declared, node.this)
+        if isinstance(node, exp.Placeholder):
+            return self._parameters.get(node.name) if node.name else None
+        if isinstance(node, exp.Neg):
+            return _negative(_number(node.this))
+        if isinstance(node, exp.Boolean):
+            return bool(node.this)
+        if isinstance(node, exp.Literal) and node.is_string:
+            return node.this if declared == "VARCHAR" else _moment(declared, node.this)
+        if type(node) is exp.Cast and isinstance(node.this, exp.Literal) and node.this.is_string and not node.to.expressions:
+            return _moment({exp.DType.DATE: "DATE", exp.DType.TIMESTAMPNTZ: "TIMESTAMP"}.get(node.to.this, ""), node.this.this)
+        return _number(node)
+
+
+def _negative(value: int | float | Decimal | None) -> int | float | Decimal | None:
+    return None if value is None else value.copy_negate() if isinstance(value, Decimal) else -value
+
+
+def _number(node: exp.Expr) -> int | float | Decimal | None:
+    from sqlglot import exp
+
+    if not isinstance(node, exp.Literal) or node.is_string:
+        return None
+    text: str = node.this
+    if re.fullmatch(r"\d+", text, re.ASCII):
+        return int(text)
+    if re.fullmatch(r"\d+\.\d*|\.\d+", text, re.ASCII):
+        return Decimal(text)
+    return float(text) if re.fullmatch(r"(\d+\.?\d*|\.\d+)[eE][+-]?\d+", text, re.ASCII) else None
+
+
+def _moment(kind: str, text: str) -> date | None:
+    """A DATE or TIMESTAMP from its strict ISO form, or None."""
+    pattern = {"DATE": _DAY, "TIMESTAMP": _MOMENT}.get(kind)
+    if pattern is None or not pattern.fullmatch(text):
+        return None
+    try:
+        return date.fromisoformat(text) if kind == "DATE" else datetime.fromisoformat(text)
+    except ValueError:
+        return None  # no day of the calendar: DuckDB will say so
+
+
+def _natural(declared: str, value: object) -> Comparable | None:
+    """`value` if DuckDB compares it with a column of the type `declared` in that column's own type, exactly; else None."""
+    decimal = _DECIMAL.fullmatch(declared)
+    kinds = _NATURAL.get("DECIMAL" if decimal else declared, ())
+    for kind in kinds:
+        if type(value) is kind:  # subclasses (of NumPy, of pandas) may be bound as another type
+            assert isinstance(value, bool | int | float | Decimal | str | date)
+            return value if _fits(value, decimal) else None
+    return None
+
+
+def _fits(value: Comparable, decimal: re.Match[str] | None) -> bool:
+    """Whether the value keeps DuckDB from widening the column. What DECIMAL(width, scale) cannot hold widens it, in the end to DOUBLE."""
+    if isinstance(value, datetime):
+        return value.tzinfo is None
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        return True
+    exact = Decimal(value)  # Decimal: comparisons are exact, arithmetic would round
+    exponent = exact.as_tuple().exponent
+    if not isinstance(exponent, int):
+        return False  # NaN or infinite
+    if decimal is None:
+        return -(2**63) <= exact < 2**64
+    width, scale = int(decimal[1]), int(decimal[2])
+    return exponent >= -scale and exact.copy_abs() < 10 ** (width - scale)

@@ -1,0 +1,115 @@
+"""The frames of CREATE and DROP for schemas and tables. Column lists stay text: DuckDB reads them."""
+
+from __future__ import annotations
+
+from lakelite.language.reader import Reader
+from lakelite.language.refusals import CREATED
+from lakelite.language.source import plain
+from lakelite.language.statements import CreateSchema, CreateTable, CreateTableAs, DropSchema, DropTable, Name
+
+
+def read_create(reader: Reader) -> CreateSchema | CreateTable | CreateTableAs:
+    """Behind CREATE."""
+    or_replace = reader.accept("OR", "REPLACE")
+    word = reader.peek().word
+    if word in ("TEMP", "TEMPORARY", "UNLOGGED"):
+        raise reader.unsupported(f"CREATE {word} {reader.peek(1).word or 'TABLE'}", "put the query into WITH, or create a table and drop it")
+    if word in ("UNIQUE", "RECURSIVE", "MATERIALIZED", "PERSISTENT") and reader.peek(1).word in CREATED:
+        reader.index += 1
+        word = reader.peek().word
+    if word in CREATED:
+        raise reader.unsupported(f"CREATE {word}", CREATED[word])
+    if reader.accept("SCHEMA"):
+        if or_replace:
+            raise reader.unsupported("CREATE OR REPLACE SCHEMA", "use CREATE SCHEMA IF NOT EXISTS", 0)
+        return _create_schema(reader)
+    if not reader.accept("TABLE"):
+        raise reader.syntax_error("expected TABLE or SCHEMA")
+    return _create_table(reader, or_replace)
+
+
+def read_drop(reader: Reader) -> DropSchema | DropTable:
+    """Behind DROP."""
+    word = reader.peek().word
+    if word in CREATED:
+        raise reader.unsupported(f"DROP {word}", "there is none in a lake")
+    kind = reader.accept_one("TABLE", "SCHEMA")
+    if kind is None:
+        raise reader.syntax_error("expected TABLE or SCHEMA")
+    if_exists = reader.accept("IF", "EXISTS")
+    return _drop_schema(reader, if_exists) if kind == "SCHEMA" else _drop_table(reader, if_exists)
+
+
+def _create_schema(reader: Reader) -> CreateSchema:
+    if_not_exists = reader.accept("IF", "NOT", "EXISTS")
+    name = _schema(reader)
+    reader.finish()
+    return CreateSchema(name, if_not_exists)
+
+
+def _create_table(reader: Reader, or_replace: bool) -> CreateTable | CreateTableAs:
+    if_not_exists = reader.accept("IF", "NOT", "EXISTS")
+    if or_replace and if_not_exists:
+        raise reader.wrong("CREATE TABLE takes OR REPLACE or IF NOT EXISTS, not both", index=0)
+    target = reader.name()
+    _refuse_table_clauses(reader)
+    if not reader.sees("("):
+        return _create_table_as(reader, target, or_replace, if_not_exists, None)
+    first, behind = reader.index, reader.after_bracket()
+    if reader.sees("(", "LIKE"):
+        raise reader.unsupported("CREATE TABLE … LIKE", "use CREATE TABLE new AS FROM old WITH NO DATA", first + 1)
+    reader.index = behind
+    _refuse_table_clauses(reader)
+    if reader.sees("AS"):
+        reader.index = first
+        columns = reader.columns()
+        return _create_table_as(reader, target, or_replace, if_not_exists, columns)
+    reader.finish()
+    return CreateTable(target, or_replace, if_not_exists, plain(reader.source, first, behind, "a list of columns"))
+
+
+def _create_table_as(reader: Reader, target: Name, or_replace: bool, if_not_exists: bool, columns: tuple[str, ...] | None) -> CreateTableAs:
+    reader.expect("AS")
+    words = [token.word for token in reader.tokens[-3:]]
+    no_data = words == ["WITH", "NO", "DATA"]
+    stop = len(reader.tokens) - (3 if no_data else 2 if words[1:] == ["WITH", "DATA"] else 0)
+    query = reader.query(stop)
+    return CreateTableAs(target, or_replace, if_not_exists, columns, query, not no_data)
+
+
+def _refuse_table_clauses(reader: Reader) -> None:
+    if reader.sees("LIKE"):
+        raise reader.unsupported("CREATE TABLE … LIKE", "use CREATE TABLE new AS FROM old WITH NO DATA")
+    if reader.peek().word in ("PARTITIONED", "PARTITION", "SORTED", "CLUSTERED"):
+        raise reader.unsupported(f"{reader.peek().word} BY", "statistics of each fragment rule out what a query cannot need")
+    if reader.sees("WITH", "("):
+        raise reader.unsupported("CREATE TABLE … WITH (options)", "use SET name = value")
+    if reader.sees("ON", "COMMIT"):
+        raise reader.unsupported("ON COMMIT", "drop the table when it is no longer needed")
+
+
+def _drop_schema(reader: Reader, if_exists: bool) -> DropSchema:
+    name = _schema(reader)
+    if reader.sees(","):
+        raise reader.unsupported("DROP SCHEMA of several schemas", "drop them one by one")
+    cascade = reader.accept_one("CASCADE", "RESTRICT") == "CASCADE"
+    reader.finish()
+    return DropSchema(name, if_exists, cascade)
+
+
+def _drop_table(reader: Reader, if_exists: bool) -> DropTable:
+    targets = [reader.name()]
+    while reader.accept(","):
+        targets.append(reader.name())
+    if reader.sees("CASCADE"):
+        raise reader.unsupported("DROP TABLE … CASCADE", "nothing depends on a table; leave CASCADE out")
+    reader.accept("RESTRICT")
+    reader.finish()
+    return DropTable(tuple(targets), if_exists)
+
+
+def _schema(reader: Reader) -> str:
+    name = reader.identifier("the name of a schema")
+    if reader.sees("."):
+        raise reader.wrong("the name of a schema has one part")
+    return name

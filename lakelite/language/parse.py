@@ -1,0 +1,148 @@
+"""SQL text → typed statements. The only way in: `parse_script`, or `iter_statements` to have each parsed when it is asked for.
+
+Owns: which statements there are, and the queries. Promises: an error of lakelite for any text that is no statement, with its
+place; a statement that DuckDB runs keeps the user's own characters. Never: input or output, or a look at the catalog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+
+from lakelite.errors import NotSupportedError
+from lakelite.language import changes, control, definitions
+from lakelite.language.analyse import is_volatile, mentions, uses_clock
+from lakelite.language.reader import CHANGES, QUERY_HEADS, Reader, refuse_changes_in_ctes, skip_with
+from lakelite.language.refusals import BY_FIRST_WORDS
+from lakelite.language.source import Source, read_source, splice, syntax_error, unsupported
+from lakelite.language.statements import Name, Operation, Query, Sql, Statement
+from lakelite.language.tokens import Piece, is_complete, split_script
+from lakelite.language.travel import with_time_travel
+
+__all__ = ["is_complete", "is_volatile", "iter_statements", "mentions", "parse_piece", "parse_script", "split_script", "uses_clock"]
+
+_READERS: dict[str, Callable[[Reader], Operation]] = {
+    "INSERT": lambda reader: changes.read_insert(reader, None),
+    "DELETE": lambda reader: changes.read_delete(reader, None),
+    "UPDATE": lambda reader: changes.read_update(reader, None),
+    "TRUNCATE": changes.read_truncate,
+    "COPY": changes.read_copy,
+    "CREATE": definitions.read_create,
+    "DROP": definitions.read_drop,
+    "BEGIN": control.read_begin,
+    "COMMIT": control.read_commit,
+    "END": control.read_commit,
+    "ROLLBACK": control.read_rollback,
+    "ABORT": control.read_rollback,
+    "SET": control.read_set,
+    "RESET": control.read_reset,
+    "SHOW": control.read_show,
+    "DESCRIBE": control.read_describe,
+    "DESC": control.read_describe,
+    "VACUUM": control.read_vacuum,
+}
+_REFUSED_FIRST = frozenset(words[0] for words, _, _ in BY_FIRST_WORDS)
+_FIRST_WORDS = sorted((set(_READERS) | _REFUSED_FIRST | QUERY_HEADS | {"START", "EXPLAIN"}) - {"("})
+
+
+def parse_script(text: str, named: frozenset[str] | None = None) -> tuple[Statement, ...]:
+    """All statements of a script. `named`: the parameters' names if the caller passed a mapping, for `:name`.
+
+    Raises ProgrammingError for what cannot be read and NotSupportedError for what is refused by name, for the first such statement.
+    """
+    return tuple(iter_statements(text, named))
+
+
+def iter_statements(text: str, named: frozenset[str] | None = None) -> Iterator[Statement]:
+    """As `parse_script`, but each statement is parsed when it is asked for: the ones before a broken one can be run."""
+    for piece in split_script(text):
+        yield parse_piece(piece, named)
+
+
+def parse_piece(piece: Piece, named: frozenset[str] | None = None) -> Statement:
+    """One statement of `split_script`."""
+    source = read_source(piece, named)
+    _refuse_by_name(source)
+    source = with_time_travel(source)
+    operation = _operation(source)
+    refuse_changes_in_ctes(source)
+    return Statement(piece.text, piece.start, operation, source.parameters)
+
+
+def _operation(source: Source) -> Operation:
+    word = source.tokens[0].word
+    reader = Reader(source, 1)
+    if word == "WITH":
+        return _with(source)
+    if word == "EXPLAIN":
+        return _explain(source)
+    if word == "START":
+        reader.expect("TRANSACTION")
+        return control.read_begin(reader)
+    if (read := _READERS.get(word)) is not None:
+        return read(reader)
+    if word in QUERY_HEADS:
+        return Query(splice(source, 0, len(source.tokens)), _counted(source))
+    near = get_close_matches(word, _FIRST_WORDS, n=1, cutoff=0.7) if source.tokens[0].kind == "word" else []
+    raise syntax_error(source.text, source.tokens[0], f"did you mean {near[0]}?" if near else "a statement begins with a word such as SELECT")
+
+
+def _with(source: Source) -> Operation:
+    """WITH in front of a query, which DuckDB runs as it is, or of a change."""
+    verb = skip_with(source, 0)
+    if verb is None or (word := source.tokens[verb].word) not in CHANGES:
+        return Query(splice(source, 0, len(source.tokens)))
+    ctes: Sql = splice(source, 0, verb)
+    reader = Reader(source, verb + 1)
+    if word == "INSERT":
+        return changes.read_insert(reader, ctes)
+    if word == "DELETE":
+        return changes.read_delete(reader, ctes)
+    if word == "UPDATE":
+        return changes.read_update(reader, ctes)
+    raise _refused(source, verb, "MERGE INTO")
+
+
+def _explain(source: Source) -> Query:
+    """EXPLAIN [ANALYZE] [(options)] query."""
+    reader = Reader(source, 1)
+    reader.accept_one("ANALYZE", "ANALYSE")
+    options = reader.sees("(") and reader.peek(1).word not in QUERY_HEADS
+    index = reader.after_bracket() if options else reader.index
+    verb = skip_with(source, index) if index < len(source.tokens) and source.tokens[index].word == "WITH" else index
+    if verb is not None and verb < len(source.tokens):
+        word = source.tokens[verb].word
+        if word in CHANGES or (word in _READERS and word not in QUERY_HEADS) or (word in _REFUSED_FIRST and word not in QUERY_HEADS):
+            raise _refused(source, verb, f"EXPLAIN {word}", "EXPLAIN takes a query: explain the SELECT with the same WHERE")
+        if word in QUERY_HEADS:
+            return Query(splice(source, 0, len(source.tokens)))
+    reader.index = index if verb is None else verb
+    raise reader.syntax_error("expected a query")
+
+
+def _counted(source: Source) -> Name | None:
+    """The table of `SELECT count(*) FROM table`, if the statement is exactly that."""
+    tokens = source.tokens
+    words = [token.word for token in tokens[:6]]
+    if len(tokens) not in (7, 9) or words != ["SELECT", "COUNT", "(", "*", ")", "FROM"]:
+        return None
+    reader = Reader(source, 6)
+    if not reader.sees_identifier() or (len(tokens) == 9 and reader.peek(1).word != "."):
+        return None
+    if reader.peek(2).kind not in ("end", "word", "quoted"):
+        return None
+    return reader.name()
+
+
+def _refuse_by_name(source: Source) -> None:
+    tokens = source.tokens
+    if tokens[0].word not in _REFUSED_FIRST:
+        return
+    for words, what, hint in BY_FIRST_WORDS:
+        if len(tokens) >= len(words) and all(token.word == word for token, word in zip(tokens, words, strict=False)):
+            raise _refused(source, 0, what, hint)
+
+
+def _refused(source: Source, index: int, what: str, hint: str | None = None) -> NotSupportedError:
+    known = {name: text for _, name, text in BY_FIRST_WORDS}
+    return unsupported(source.text, source.tokens[index].start, what, hint or known.get(what))

@@ -1,0 +1,247 @@
+"""Typed statements: what `parse` makes of SQL text. Values only.
+
+User SQL that DuckDB will run is never regenerated: it is kept as `Sql`, the user's own characters with holes where a
+time travel clause stands. Parameters are already normalised to DuckDB's `$1` / `$name` form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A (possibly qualified) table name as the user wrote it, unquoted. `offset`: where it stands in the statement's text."""
+
+    schema: str | None
+    name: str
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TimeTravel:
+    """`name AT (VERSION => n)` and its other spellings. `moment`: the user's expression, run by DuckDB without any table."""
+
+    table: Name
+    by: Literal["version", "timestamp"]
+    moment: str
+    has_alias: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sql:
+    """A piece of the user's SQL: text and time-travel holes in order; `parameters`: names used in it, without `$`.
+
+    `offset`: where its first part begins in the statement's text, so that an error can be shown at its place.
+    """
+
+    parts: tuple[str | TimeTravel, ...]
+    parameters: tuple[str, ...]
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """SELECT, VALUES, FROM-first, SUMMARIZE, PIVOT, EXPLAIN …: DuckDB runs it. `counts`: set when it is exactly
+    `SELECT count(*) FROM name`, which the catalog can answer."""
+
+    sql: Sql
+    counts: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSchema:
+    name: str
+    if_not_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DropSchema:
+    name: str
+    if_exists: bool
+    cascade: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """`body`: the parenthesised column list, as the user wrote it; DuckDB reads it."""
+
+    target: Name
+    or_replace: bool
+    if_not_exists: bool
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTableAs:
+    """`columns`: new names for the query's columns, or None. `with_data`: False for WITH NO DATA."""
+
+    target: Name
+    or_replace: bool
+    if_not_exists: bool
+    columns: tuple[str, ...] | None
+    query: Sql
+    with_data: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DropTable:
+    targets: tuple[Name, ...]
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """`source`: the query or VALUES list; None is DEFAULT VALUES. `is_values`: the source is a VALUES list.
+
+    `ctes`: the text `WITH …` that stood in front of INSERT, or None (a WITH that belongs to the source query stays in it).
+    """
+
+    target: Name
+    overwrite: bool
+    columns: tuple[str, ...] | None
+    by_name: bool
+    source: Sql | None
+    is_values: bool
+    ctes: Sql | None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """`where`: the condition without the word WHERE. `row_local`: resolver.md section 1. `alias`: or None."""
+
+    target: Name
+    alias: str | None
+    where: Sql | None
+    row_local: bool
+    ctes: Sql | None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """SET column = value; a `value` of None is DEFAULT."""
+
+    column: str
+    value: Sql | None
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    target: Name
+    alias: str | None
+    assignments: tuple[Assignment, ...]
+    where: Sql | None
+    row_local: bool
+    ctes: Sql | None
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    target: Name
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFrom:
+    """COPY t [(columns)] FROM 'path' [(options)]. `path`: a literal, or None when it is the parameter `path_parameter`.
+
+    `options`: (name folded to lower case, SQL text of the value or None), in order.
+    """
+
+    target: Name
+    columns: tuple[str, ...] | None
+    path: str | None
+    path_parameter: str | None
+    options: tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTo:
+    """COPY (query) TO … and COPY t TO …: DuckDB runs it whole, over the transaction's snapshot. `reads`: only the source, for its tables."""
+
+    sql: Sql
+    reads: Sql
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    isolation: str | None
+    read_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class SetOption:
+    """SET name = value; RESET name has `value` None. `value` is the SQL text of the value."""
+
+    name: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowTables:
+    """SHOW TABLES [FROM schema]; `everything`: SHOW ALL TABLES."""
+
+    schema: str | None
+    everything: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShowSchemas:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ShowSettings:
+    """SHOW ALL (name None) or SHOW name."""
+
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeTable:
+    target: Name
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeHistory:
+    """DESCRIBE HISTORY [t] [LIMIT n]; without a table: of the whole lake."""
+
+    target: Name | None
+    limit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuum:
+    target: Name | None
+    retain_hours: float | None
+    dry_run: bool
+
+
+Operation = (
+    Query | CreateSchema | DropSchema | CreateTable | CreateTableAs | DropTable | Insert | Delete | Update | Truncate | CopyFrom
+    | CopyTo | Begin | Commit | Rollback | SetOption | ShowTables | ShowSchemas | ShowSettings | DescribeTable | DescribeHistory | Vacuum
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement of a script. `text`: as the user wrote it, without the semicolon; `start`: where in the script (characters).
+
+    `parameters`: all parameter names in order of first use: "1", "2", … for `?` and `$1`, else the name.
+    """
+
+    text: str
+    start: int
+    operation: Operation
+    parameters: tuple[str, ...]

@@ -1,0 +1,1 @@
+"""Upkeep of a lake: moving rows between fragments and removing what no kept snapshot needs."""

@@ -1,0 +1,50 @@
+"""Flush: many small inline fragments of a table become one Parquet fragment.
+
+A flush is a compaction: it moves rows, keeps their row ids and order, changes none, and records its composition. If a
+winner changed one of the sources meanwhile it is given up; the next one tries again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lakelite import composition, deletion
+from lakelite.contents import TableState
+from lakelite.model import Limits, Table, quote
+from lakelite.storage import fragment as fragments
+from lakelite.transaction import changes as ch
+from lakelite.transaction.transaction import Transaction
+
+
+def is_due(state: TableState, limits: Limits) -> bool:
+    """Whether the table has so many inline fragments, or rows in them, that reading them costs more than a file would."""
+    inline = [f for f in state.fragments.values() if f.storage == "inline"]
+    return len(inline) > limits.flush_fragments or sum(f.row_count for f in inline) > limits.flush_rows
+
+
+def flush(tx: Transaction, table: Table) -> None:
+    """Stages the flush of `table` in `tx`, which has done nothing else; the caller commits it."""
+    execution = tx.execution
+    state = execution.view.state(table)
+    scan = execution.engine.addressed(state, [f for f in state.fragments.values() if f.storage == "inline"])
+    firsts = ", ".join(f"({i}, {f.first_row_id})" for i, f in enumerate(scan.fragments))
+    columns = ", ".join(f"s.{quote(c.name)}" for c in table.columns)
+    row_id = quote("_lake_kept_row_id")
+    rows = (
+        f"SELECT {columns}, coalesce(s.{scan.row_id}, m.first + s.{scan.position}) AS {row_id}"
+        f" FROM ({scan.sql}) s JOIN (VALUES {firsts}) m(source, first) ON m.source = s.{scan.source} ORDER BY s.{scan.source}, s.{scan.position}"
+    )
+    place = replace(execution.place(), limits=replace(execution.limits, inline_rows=0, inline_bytes=0))
+    staged = execution.keep(fragments.write(execution.engine, place, table, rows, {}, row_id=row_id))
+    if staged is None:
+        return
+    runs = composition.in_order([(f, state.vectors.get(f.fragment_id)) for f in scan.fragments])
+    gone = {}
+    for fragment in scan.fragments:
+        vector = state.vectors.get(fragment.fragment_id)
+        live = deletion.everything(fragment.row_count)
+        gone[fragment.fragment_id] = live if vector is None else live - vector.positions
+    change = ch.TableChange(
+        table, kinds=frozenset({"compaction"}), deleted=gone, staged={staged.fragment.fragment_id: staged}, runs={staged.fragment.fragment_id: runs}
+    )
+    tx.work = replace(tx.work, changes=replace(tx.work.changes.with_change(change), blind=False))

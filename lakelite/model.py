@@ -1,0 +1,169 @@
+"""The nouns: what a lake, a table and a fragment are. Frozen values; no input or output, nothing that knows how they are stored.
+
+Units: times are microseconds since 1970 in UTC (`_us`), sizes are bytes (`_bytes`), positions count from 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+from typing import Literal
+
+Storage = Literal["parquet", "inline"]
+Comparison = Literal["=", "<", "<=", ">", ">=", "is null", "is not null"]
+Comparable = bool | int | float | Decimal | str | date  # a datetime is a date
+
+MAIN_BRANCH = "main"
+MAIN_SCHEMA = "main"
+RESERVED_SCHEMA = "lake"
+ROW_ID_COLUMN = "_row_id"
+ROW_ID_FIELD = 2147483540  # the field id that Iceberg v3 reserves for _row_id
+
+
+def fold(name: str) -> str:
+    """The form under which two identifiers are the same one. ASCII only, as DuckDB and SQLite both do; the one place that knows."""
+    return "".join(chr(ord(c) + 32) if "A" <= c <= "Z" else c for c in name)
+
+
+def quote(name: str) -> str:
+    """`name` as a quoted SQL identifier, right for DuckDB and SQLite. The one quoting function for identifiers."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """`text` as a quoted SQL string, right for DuckDB and SQLite. For paths and names that cannot be bound as parameters."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A node of a column's type as it is *stored* (types.py maps declared to stored types), found by `field_id`, never by name."""
+
+    field_id: int
+    name: str
+    type: str
+    children: tuple[Field, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table. `type` is the declared DuckDB type; `stored` the tree that the files hold; `default` SQL text or None."""
+
+    name: str
+    type: str
+    stored: Field
+    nullable: bool = True
+    default: str | None = None
+
+    @property
+    def field_id(self) -> int:
+        return self.stored.field_id
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A namespace of tables."""
+
+    schema_id: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table's identity, name and columns, as of one snapshot."""
+
+    table_id: int
+    schema_id: int
+    schema_name: str
+    name: str
+    columns: tuple[Column, ...]
+
+    @property
+    def qualified(self) -> str:
+        """The name as a person writes it: without the schema where it is `main`."""
+        return self.name if self.schema_name == MAIN_SCHEMA else f"{self.schema_name}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What one fragment knows of one stored column. `minimum`/`maximum`: DuckDB's text form, or None: unknown.
+
+    `exact`: both bounds are values that occur, else they only enclose them. `may_hold_nan`: NaN lies outside the bounds,
+    though NaN > anything is true.
+    """
+
+    field_id: int
+    minimum: str | None
+    maximum: str | None
+    null_count: int | None
+    exact: bool
+    may_hold_nan: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunct:
+    """A condition that every wanted row meets: `column operator value` for at least one of `values`.
+
+    `type`: the column's declared type. `values` are of that type's natural Python type; none for `is null`, `is not null`.
+    """
+
+    field_id: int
+    type: str
+    operator: Comparison
+    values: tuple[Comparable, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """An immutable set of rows of one table. A row address is (fragment_id, position).
+
+    `fragment_id` is negative while the fragment is only staged by an open transaction. `path` is a bare file name
+    (parquet only). `has_row_ids`: rows carry a stored `_row_id` (NULL: first_row_id + position).
+    """
+
+    fragment_id: int
+    table_id: int
+    storage: Storage
+    path: str | None
+    row_count: int
+    size_bytes: int
+    sha256: str
+    first_row_id: int
+    has_row_ids: bool
+    statistics: tuple[Statistics, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One committed state of the whole lake."""
+
+    snapshot_id: int
+    parent_id: int | None
+    branch: str
+    committed_at_us: int
+    author: str | None
+    message: str | None
+    operation: str
+    statements: tuple[str, ...]
+    isolation: str
+    base_snapshot_id: int | None
+    attempts: int
+    transaction_id: str
+    blind: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Every bound in one place. All can be set per lake (table `settings`) and per connection (SET name = value)."""
+
+    statement_bytes: int = 1_000_000
+    inline_rows: int = 1_000
+    inline_bytes: int = 64 * 1024
+    flush_fragments: int = 100
+    flush_rows: int = 20_000
+    row_group_rows: int = 61_440
+    commit_attempts: int = 4
+    lock_timeout_ms: int = 60_000
+    retention_hours: int = 168
+    cache_bytes: int = 256 * 1024 * 1024

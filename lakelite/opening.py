@@ -1,0 +1,59 @@
+"""Opening a lake: the checks, the catalog, the commit lock. What can be refused is refused before anything is written."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import string
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from lakelite.catalog.store import Catalog, open_catalog
+from lakelite.errors import CannotOpen, OperationalError
+from lakelite.model import Limits
+from lakelite.storage import files
+from lakelite.storage.locks import CommitLock
+from lakelite.storage.place import check_place
+
+CLOSE_LOCK_MS = 2_000
+_ID_LETTERS = string.ascii_lowercase + string.digits
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A lake that is open. `temporary`: the directory that goes with it, or None."""
+
+    paths: files.LakePaths
+    catalog: Catalog
+    lock: CommitLock
+    session_id: str
+    temporary: str | None
+
+    def close(self) -> None:
+        """Closes the catalog. The last one to close checkpoints the WAL, so that is done under the commit lock where it can be had."""
+        try:
+            with self.lock.held(CLOSE_LOCK_MS):
+                self.catalog.close()
+        except OperationalError:
+            self.catalog.close()
+        if self.temporary is not None:
+            shutil.rmtree(self.temporary, ignore_errors=True)
+
+
+def open_lake(path: str, *, create: bool, read_only: bool) -> Opened:
+    """Opens the lake at `path`, or makes one there; ":memory:" is a temporary one. CannotOpen says why not."""
+    temporary = tempfile.mkdtemp(prefix="lakelite-") if path == ":memory:" else None
+    try:
+        paths = check_place(Path(temporary or path), create=create or temporary is not None, read_only=read_only and temporary is None)
+        if not paths.catalog.exists() and read_only and temporary is None:
+            raise CannotOpen(f"there is no lake at {paths.root}", hint="open it without read_only to create it")
+        files.ensure_directories(paths)
+        lock = CommitLock(paths.commit_lock)
+        with lock.held(Limits().lock_timeout_ms):  # two processes may be creating the same lake
+            catalog = open_catalog(paths.catalog, create=create or temporary is not None)
+    except BaseException:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    return Opened(paths, catalog, lock, "".join(secrets.choice(_ID_LETTERS) for _ in range(16)), temporary)

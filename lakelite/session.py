@@ -1,0 +1,463 @@
+"""The one pipeline: SQL text → statements → operations → changes → commit → result. One session per connection.
+
+Owns the transaction that is open, the view of the head, the lease and the settings. Threads may share a session: its
+statements queue. Nothing of sqlglot, DuckDB or SQLite leaves it as it is: errors are ours, with the cause chained.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import duckdb
+
+from lakelite import results
+from lakelite.catalog import look
+from lakelite.catalog.store import Catalog
+from lakelite.errors import Error, InterfaceError, NotSupportedError, OperationalError, ProgrammingError, TransactionConflict
+from lakelite.language import statements as st
+from lakelite.language.parse import iter_statements
+from lakelite.maintenance import flush as flushing
+from lakelite.maintenance.vacuum import vacuum
+from lakelite.opening import Opened
+from lakelite.results import Result
+from lakelite.settings import DUCKDB_SETTINGS, Settings, level_named
+from lakelite.storage import files
+from lakelite.storage.engine import Engine
+from lakelite.storage.engine_errors import translate
+from lakelite.storage.leases import SessionLease
+from lakelite.transaction import commit as committing
+from lakelite.transaction.commit import CommitResult, Landing
+from lakelite.transaction.execution import Call, Done, Execution, find_table
+from lakelite.transaction.run import READS_ONLY
+from lakelite.transaction.transaction import Transaction
+from lakelite.transaction.view import LakeView
+
+NOTICED_RUNG = 2  # resolutions from this rung on are told to the user
+Parameters = Mapping[str, Any] | Sequence[Any] | None
+
+
+class Session:
+    """An open lake, as one connection uses it. `autocommit` as in PEP 249: False means that a statement opens a transaction."""
+
+    def __init__(self, opened: Opened, *, read_only: bool, author: str | None, isolation: str, autocommit: bool) -> None:
+        self.autocommit = autocommit
+        self.read_only = read_only
+        self.author = author
+        self.last_commit: CommitResult | None = None
+        self._opened = opened
+        self._catalog: Catalog = opened.catalog
+        self._settings = Settings(opened.catalog.settings(), isolation)
+        self._lease = SessionLease(opened.paths, opened.session_id)
+        self._engine = Engine(opened.paths, str(opened.paths.spill_folder(opened.session_id)), opened.catalog.inline_rows, self._settings.limits.cache_bytes)
+        self._mutex = threading.RLock()
+        self._owner_pid = os.getpid()
+        self._locks_held = 0
+        self._view: LakeView | None = None
+        self._tx: Transaction | None = None
+        self._transactions = 0
+        self._numbers = 0
+        self._text = ""
+        self._results: weakref.WeakSet[Result] = weakref.WeakSet()
+        self._closed = False
+
+    # Statements.
+
+    def statements(self, script: str, parameters: Parameters = None) -> Iterator[Result]:
+        """Runs a script, one result per statement, each run when it is asked for; an error belongs to its statement, and one may ask on.
+
+        `parameters`: a sequence for `?` and `$1`, a mapping for `$name` and `:name`.
+        """
+        return _Script(self, script, parameters)
+
+    def execute_many(self, text: str, parameter_sets: Sequence[Parameters]) -> Result:
+        """One statement for many parameter sets, as one snapshot: INSERT … VALUES is one statement, others run one after the other."""
+        with self._statement(text):
+            found = list(iter_statements(text, _names(parameter_sets[0]) if parameter_sets else None))
+            if len(found) != 1:
+                raise ProgrammingError(f"executemany takes one statement, not {len(found)}")
+            statement = found[0]
+            if not isinstance(statement.operation, st.Insert | st.Update | st.Delete):
+                raise ProgrammingError("executemany is for INSERT, UPDATE and DELETE", hint="use execute for other statements")
+            sets = [_values(statement, p) for p in parameter_sets]
+            return self._change(statement, sets) if sets else Result(None, rowcount=0)
+
+    def run(self, statement: st.Statement, parameters: Parameters) -> Result:
+        """Runs one parsed statement."""
+        with self._statement(statement.text):
+            return self._dispatch(statement, _values(statement, parameters))
+
+    @contextmanager
+    def _statement(self, text: str) -> Iterator[None]:
+        """One statement at a time, in the process that opened the session; DuckDB's errors become ours."""
+        with self._mutex:
+            self._check_usable()
+            self._text = text
+            self._engine.trim()
+            try:
+                yield
+            except duckdb.Error as error:
+                raise self._translated(error, text) from error
+
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise InterfaceError("the connection is closed")
+        if os.getpid() != self._owner_pid:
+            raise InterfaceError("this connection was opened in another process", hint="open a new one after the fork")
+
+    def _translated(self, error: duckdb.Error, text: str) -> Error:
+        namespace = self._tx.work.namespace if self._tx else self._view.namespace if self._view else None
+        return translate(error, text, [t.name for t in namespace.tables.values()] if namespace else [])
+
+    def _dispatch(self, statement: st.Statement, values: Mapping[str, Any]) -> Result:
+        operation = statement.operation
+        match operation:
+            case st.Begin():
+                return self._begin(operation)
+            case st.Commit():
+                return self.commit()
+            case st.Rollback():
+                return self.rollback()
+            case st.SetOption():
+                return self._set(operation)
+            case st.Vacuum():
+                return self._vacuum(operation, Call(statement.text, values))
+            case st.ShowTables() | st.ShowSchemas() | st.ShowSettings() | st.DescribeTable() | st.DescribeHistory():
+                return self._look(operation, Call(statement.text, values))
+            case st.Query() | st.CopyTo():
+                return self._query(statement, values)
+            case _:
+                return self._change(statement, [values])
+
+    # Transactions.
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._tx is not None
+
+    @property
+    def isolation(self) -> str:
+        return self._settings.isolation
+
+    def _begin(self, operation: st.Begin) -> Result:
+        if self._tx is not None:
+            raise ProgrammingError("a transaction is already open", hint="COMMIT or ROLLBACK it first; nested transactions are not there")
+        level = level_named(operation.isolation) if operation.isolation else self.isolation
+        self._tx = self._start(explicit=True, isolation=level, read_only=operation.read_only or self.read_only)
+        return Result(None)
+
+    def commit(self) -> Result:
+        """Commits the open transaction; without one nothing happens. After an error it is rolled back and over."""
+        with self._mutex:
+            self._check_usable()
+            tx, self._tx = self._tx, None
+            if tx is None:
+                return Result(None)
+            try:
+                return Result(None, messages=self._land(tx) if tx.work.changes.writes else ())
+            except duckdb.Error as error:
+                raise self._translated(error, self._text) from error
+            finally:
+                self._lease.unpin(tx.first_base)
+
+    def rollback(self) -> Result:
+        """Undoes the open transaction; without one nothing happens."""
+        with self._mutex:
+            self._check_usable()
+            tx, self._tx = self._tx, None
+            if tx is not None:
+                self._lease.unpin(tx.first_base)
+                tx.discard()
+            return Result(None)
+
+    def _start(self, *, explicit: bool, isolation: str, read_only: bool) -> Transaction:
+        view = self._pinned_view()
+        self._transactions += 1
+        transaction_id = f"{self._opened.session_id}-{self._transactions}"
+        execution = Execution(
+            self._engine, self._catalog, self._opened.paths, self._settings.limits, view, transaction_id, self._number, self._reserve
+        )
+        return Transaction(execution, explicit=explicit, isolation=isolation, read_only=read_only, now_us=committing.now_us())
+
+    def _pinned_view(self) -> LakeView:
+        """The head, pinned by the lease. An older snapshot is pinned first, so that nothing between the two reads can be vacuumed."""
+        first = self._view.snapshot_id if self._view else self._catalog.head()
+        self._lease.pin(first)
+        try:
+            self._view = committing.view_of_head(self._catalog, self._view)
+            self._lease.pin(self._view.snapshot_id)
+        finally:
+            self._lease.unpin(first)
+        return self._view
+
+    @contextmanager
+    def _ready(self) -> Iterator[Transaction]:
+        """The open transaction, or a new one that is open from now on (PEP 249), or in autocommit one for this statement only."""
+        if self._tx is None and self.autocommit:
+            tx = self._start(explicit=False, isolation=self.isolation, read_only=self.read_only)
+            try:
+                yield tx
+            finally:
+                self._lease.unpin(tx.first_base)
+            return
+        if self._tx is None:
+            self._tx = self._start(explicit=True, isolation=self.isolation, read_only=self.read_only)
+        yield self._tx
+
+    def _query(self, statement: st.Statement, values: Mapping[str, Any]) -> Result:
+        text = statement.text
+        with self._ready() as tx:
+            done = tx.run(statement.operation, Call(text, values))
+            if done.rows is None:
+                return Result(None, rowcount=done.rowcount)
+            snapshot = tx.first_base
+            self._lease.pin(snapshot)
+            result = Result.of_query(done.rows, lambda error: self._translated(error, text), lambda: self._lease.unpin(snapshot))
+            self._results.add(result)
+            return result
+
+    def _change(self, statement: st.Statement, sets: Sequence[Mapping[str, Any]]) -> Result:
+        operation = statement.operation
+        with self._ready() as tx:
+            if tx.read_only:
+                raise OperationalError("this connection or transaction is read-only", hint="open the lake without read_only to change it")
+            mark = tx.mark()
+            try:
+                count = self._run_sets(tx, operation, statement.text, sets)
+                if tx.explicit:
+                    return Result(None, rowcount=count)
+            except BaseException:
+                tx.reset(mark)
+                raise
+            messages = self._land(tx)
+            return Result(None, rowcount=self._final_count(tx, count), messages=messages)
+
+    def _run_sets(self, tx: Transaction, operation: st.Operation, text: str, sets: Sequence[Mapping[str, Any]]) -> int:
+        if len(sets) > 1 and isinstance(operation, st.Insert) and operation.is_values and not operation.overwrite:
+            return tx.run(operation, Call(text, {}), sets).rowcount
+        return sum(tx.run(operation, Call(text, values)).rowcount for values in sets) if len(sets) != 1 else tx.run(operation, Call(text, sets[0])).rowcount
+
+    @staticmethod
+    def _final_count(tx: Transaction, count: int) -> int:
+        """Of the final effect: as the last replay had it, without the rows that a winner had deleted first."""
+        return count if count < 0 else sum(max(0, entry.rowcount) for entry in tx.log) - tx.already_gone
+
+    def _land(self, tx: Transaction) -> list[results.Message]:
+        """Commits; what was written is removed if it did not land. Returns what a user should be told."""
+        landing = Landing(self._catalog, self._locked, committing.now_us, self.author, None, _operation(tx))
+        try:
+            committed = committing.commit(tx, landing)
+        except BaseException:
+            self._remove_unless_landed(tx)
+            raise
+        tx.already_gone = committed.already_gone
+        tx.discard_unpublished()
+        self.last_commit = committed
+        messages: list[results.Message] = [(Warning, r.explanation) for r in committed.resolutions if r.rung >= NOTICED_RUNG]
+        messages += [(Warning, w) for w in committed.warnings]
+        return messages + self._flush_what_is_due(tx)
+
+    def _remove_unless_landed(self, tx: Transaction) -> None:
+        """After a failed commit. Where the catalog cannot be asked, files stay: VACUUM will know, once this session is over."""
+        try:
+            landed = self._catalog.rows("snapshot_of_transaction", transaction_id=tx.transaction_id)
+        except Error:
+            return
+        if not landed:
+            tx.discard()
+
+    def _flush_what_is_due(self, tx: Transaction) -> list[results.Message]:
+        """Upkeep after a commit. It never fails the statement: what went wrong is a message, and the next commit tries again."""
+        try:
+            for change in tx.work.changes.tables.values():
+                if any(s.fragment.storage == "inline" for s in change.staged.values()):
+                    self._flush(change.table.table_id)
+        except (Error, duckdb.Error) as error:
+            return [] if isinstance(error, TransactionConflict) else [(Warning, f"small fragments could not be moved into a file: {error}")]
+        return []
+
+    def _flush(self, table_id: int) -> None:
+        tx = self._start(explicit=True, isolation=self.isolation, read_only=False)
+        try:
+            table = tx.work.namespace.by_id.get(table_id)
+            if table is None or not flushing.is_due(tx.base.state(table), self._settings.limits):
+                return
+            flushing.flush(tx, table)
+            if tx.work.changes.writes:
+                committing.commit(tx, Landing(self._catalog, self._locked, committing.now_us, self.author, None, "FLUSH"))
+        except BaseException:
+            self._remove_unless_landed(tx)
+            raise
+        finally:
+            self._lease.unpin(tx.first_base)
+
+    # Locks and ids.
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """The commit lock; re-entrant for this session."""
+        if self._locks_held == 0:
+            self._opened.lock.acquire(self._settings.limits.lock_timeout_ms)
+        self._locks_held += 1
+        try:
+            yield
+        finally:
+            self._locks_held -= 1
+            if self._locks_held == 0:
+                self._opened.lock.release()
+
+    def _reserve(self, counter: str, count: int) -> int:
+        """Lake-wide ids for new tables and columns: the files that a transaction writes already carry them. Those of a rollback stay unused."""
+        with self._locked(), self._catalog.transaction("reserving ids") as writer:
+            return writer.reserve(counter, count)
+
+    def _number(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
+    # Settings, looking, upkeep.
+
+    def _set(self, operation: st.SetOption) -> Result:
+        name = operation.name.lower()
+        if name in DUCKDB_SETTINGS:
+            self._engine.do(f"RESET GLOBAL {name}" if operation.value is None else f"SET GLOBAL {name} = {operation.value}")
+            return Result(None)
+        value = None if operation.value is None else self._setting_value(operation.value)
+        if not self._settings.change(name, value):
+            known = ", ".join(sorted(self._settings.all().keys() | DUCKDB_SETTINGS))
+            raise NotSupportedError(f"there is no setting {operation.name}", hint=f"the settings are: {known}")
+        return Result(None)
+
+    def _setting_value(self, text: str) -> Any:
+        try:
+            return self._engine.do(f"SELECT {text}")[0][0]
+        except duckdb.Error:
+            return text  # a bare word, such as snapshot
+
+    def _look(self, operation: st.Operation, call: Call) -> Result:
+        if self._tx is not None:
+            answer = self._answer(operation, self._tx.work, call)
+        else:
+            view = self._pinned_view()
+            try:
+                answer = self._answer(operation, committing.work_on(view), call)
+            finally:
+                self._lease.unpin(view.snapshot_id)
+        return Result(answer.columns, rows=answer.rows)
+
+    def _answer(self, operation: st.Operation, work: Any, call: Call) -> look.Answer:
+        match operation:
+            case st.ShowTables(everything=True):
+                return look.show_all_tables(work.namespace, self._opened.paths.root.name)
+            case st.ShowTables():
+                return look.show_tables(work.namespace, operation.schema)
+            case st.ShowSchemas():
+                return look.show_schemas(work.namespace)
+            case st.DescribeTable():
+                return look.describe_table(find_table(work, operation.target, call))
+            case st.DescribeHistory():
+                table = find_table(work, operation.target, call) if operation.target else None
+                return look.describe_history(self._catalog, table, operation.limit)
+            case st.ShowSettings():
+                return self._show_settings(operation.name, work)
+        raise NotSupportedError(f"{type(operation).__name__} is not supported")
+
+    def _show_settings(self, name: str | None, work: Any) -> look.Answer:
+        settings = self._settings.all()
+        if name is None or name.lower() in settings:
+            return look.show_settings(settings, name and name.lower())
+        table = work.namespace.find(None, name)
+        if table is None:
+            raise ProgrammingError(f"{name} is neither a setting nor a table", hint="SHOW ALL lists the settings, SHOW TABLES the tables")
+        return look.describe_table(table)
+
+    def _vacuum(self, operation: st.Vacuum, call: Call) -> Result:
+        if self._tx is not None:
+            raise ProgrammingError("VACUUM cannot run inside a transaction", hint="COMMIT or ROLLBACK first")
+        if self.read_only:
+            raise OperationalError("this connection is read-only", hint="open the lake without read_only to change it")
+        table = None
+        if operation.target is not None:
+            view = self._pinned_view()
+            self._lease.unpin(view.snapshot_id)
+            table = find_table(committing.work_on(view), operation.target, call)
+        hours = self._settings.limits.retention_hours if operation.retain_hours is None else operation.retain_hours
+        done = vacuum(self._catalog, self._opened.paths, self._locked, committing.now_us(), hours, table, dry_run=operation.dry_run)
+        names = ("dry_run", "oldest_version", "versions_expired", "fragments_expired", "orphans_removed", "bytes_freed")
+        columns = tuple((n, "BOOLEAN" if n == "dry_run" else "BIGINT") for n in names)
+        return Result(columns, rows=[tuple(getattr(done, n) for n in names)])
+
+    # The end.
+
+    def interrupt(self) -> None:
+        """Stops the running statement, from another thread: it raises OperationalError and is undone."""
+        self._engine.interrupt()
+        for result in list(self._results):
+            result.interrupt()
+
+    def close(self) -> None:
+        """Rolls back what is open and frees everything. Again, or in a forked child: nothing happens."""
+        if self._closed or os.getpid() != self._owner_pid:
+            return
+        with self._mutex:
+            tx, self._tx = self._tx, None
+            self._closed = True
+            if tx is not None:
+                tx.discard()
+            for result in list(self._results):
+                result.close()
+            self._engine.close()
+            self._lease.close()
+            files.remove_spill_folder(self._opened.paths, self._opened.session_id)
+            self._opened.close()
+
+
+class _Script(Iterator[Result]):
+    """The statements of a script, run one by one. An error does not end it: the next statement can be asked for."""
+
+    def __init__(self, session: Session, script: str, parameters: Parameters) -> None:
+        self._session = session
+        self._parameters = parameters
+        self._pieces = iter_statements(script, _names(parameters))
+
+    def __next__(self) -> Result:
+        return self._session.run(next(self._pieces), self._parameters)
+
+
+def _names(parameters: Parameters) -> frozenset[str] | None:
+    return frozenset(map(str, parameters)) if isinstance(parameters, Mapping) else None
+
+
+def _values(statement: st.Statement, parameters: Parameters) -> dict[str, Any]:
+    """The value of each parameter of the statement by its name; ProgrammingError if the numbers or names do not fit."""
+    if isinstance(parameters, Mapping):
+        missing = [p for p in statement.parameters if p not in parameters]
+        if missing:
+            raise ProgrammingError(f"no value was given for the parameter {missing[0]}", hint="add it to the mapping")
+        return {p: parameters[p] for p in statement.parameters}
+    if isinstance(parameters, str | bytes) or not isinstance(parameters, Sequence | None):
+        raise ProgrammingError("parameters have to be a sequence or a mapping", hint='for one value write ("value",)')
+    given = list(parameters or ())
+    names = [p for p in statement.parameters if not p.isdigit()]
+    if names:
+        raise ProgrammingError(f"the parameter {names[0]} has a name, but the values are a sequence", hint="give a mapping")
+    wanted = max((int(p) for p in statement.parameters), default=0)
+    if wanted != len(given):
+        raise ProgrammingError(f"the statement has {wanted} parameters, {len(given)} values were given")
+    return {p: given[int(p) - 1] for p in statement.parameters}
+
+
+def _operation(tx: Transaction) -> str:
+    """What history calls the snapshot: the statement's kind, or all kinds of a transaction."""
+    kinds = dict.fromkeys(_LABELS.get(type(entry.operation), type(entry.operation).__name__.upper()) for entry in tx.log)
+    return ", ".join(kinds)
+
+
+_LABELS: dict[type, str] = {
+    st.CreateTable: "CREATE TABLE", st.CreateTableAs: "CREATE TABLE AS", st.DropTable: "DROP TABLE", st.CreateSchema: "CREATE SCHEMA",
+    st.DropSchema: "DROP SCHEMA", st.CopyFrom: "COPY",
+}  # fmt: skip

@@ -1,0 +1,343 @@
+"""The files of a lake: where they lie, how they become durable, how they are hashed and deleted.
+
+    catalog.sqlite                                the catalog (only its place is known here)
+    commit.lock                                   see locks.py
+    data/<table id>/<transaction id>-<n>.parquet  immutable; a transaction id is <session id>-<counter>
+    leases/<session id>.lease                     see locks.py
+    tmp/<session id>/                             what DuckDB spills
+
+Promises: one function joins a name from the catalog to the root, and neither it nor any that deletes follows a link
+below the root; only names of our own form are listed or deleted; `os_error` is the one place that words an OSError.
+Never opens catalog.sqlite, its -wal or its -shm: closing a plain handle on them drops SQLite's locks in this process.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import shutil
+import stat
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from lakelite.errors import InternalError, OperationalError
+
+if sys.platform != "win32":
+    import fcntl
+
+SESSION_ID = re.compile(r"[a-z0-9]{16}")
+_CATALOGUED_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,199}\.parquet")
+_OUR_NAME = re.compile(r"([a-z0-9]{16})-(?:0|[1-9][0-9]*)-(?:0|[1-9][0-9]*)\.parquet")
+_OUR_FOLDER = re.compile(r"0|[1-9][0-9]{0,18}")
+
+_PLAIN: dict[int, tuple[str, str | None]] = {
+    errno.ENOSPC: ("the disk is full", "free some space, then run it again"),
+    errno.EDQUOT: ("the disk quota is used up", "free some space or have the quota raised, then run it again"),
+    errno.EIO: ("the disk reported an input/output error", "look at the system log; run CHECK LAKE before you go on"),
+    errno.EFBIG: ("the file would be larger than this process may write", "raise the limit (ulimit -f), then run it again"),
+    errno.EROFS: ("the file system is read-only", "open the lake read-only, or mount it for writing"),
+    errno.EACCES: ("permission denied", "check the owner and the mode of the lake's files"),
+    errno.EPERM: ("permission denied", "check the owner and the mode of the lake's files"),
+    errno.EMFILE: ("this process has too many open files", "close connections, or raise the limit (ulimit -n)"),
+    errno.ENFILE: ("the system has too many open files", None),
+    errno.ENOENT: ("a file is missing", "run CHECK LAKE: something other than lakelite removed it"),
+    errno.ENOTDIR: ("a part of the path is a file, not a directory", None),
+    errno.ELOOP: ("a symbolic link where none may be", "replace the link by what it points to"),
+    errno.ENOTSUP: ("the file system cannot do it", "keep the lake on a local disk"),
+    errno.ENOLCK: ("the file system has no locks to give", "keep the lake on a local disk"),
+}
+
+
+_durable_folders: set[tuple[str, int]] = set()  # path and inode of table folders whose name this process has synced
+
+
+class DataFile(NamedTuple):
+    """A file found in data/, whose name says which session wrote it."""
+
+    table_id: int
+    file_name: str
+    session_id: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LakePaths:
+    """Where everything of one lake lies. `root` is absolute and may itself have been reached through links."""
+
+    root: Path
+
+    @property
+    def catalog(self) -> Path:
+        return self.root / "catalog.sqlite"
+
+    @property
+    def commit_lock(self) -> Path:
+        return self.root / "commit.lock"
+
+    @property
+    def data(self) -> Path:
+        return self.root / "data"
+
+    @property
+    def leases(self) -> Path:
+        return self.root / "leases"
+
+    @property
+    def tmp(self) -> Path:
+        return self.root / "tmp"
+
+    def spill_folder(self, session_id: str) -> Path:
+        """Where DuckDB may spill for this session."""
+        assert SESSION_ID.fullmatch(session_id), session_id
+        return self.tmp / session_id
+
+    def table_folder(self, table_id: int) -> Path:
+        """The folder of a table's data files. InternalError for what is no table id."""
+        return self.data / _folder_name(table_id)
+
+    def data_file(self, table_id: int, file_name: str) -> Path:
+        """The path of a data file, there or not: the one place that joins a catalogued name to the root.
+
+        InternalError: not a bare file name of our alphabet. OperationalError: a link on the way below the root.
+        """
+        if not _CATALOGUED_NAME.fullmatch(file_name):
+            raise InternalError(f"the catalog names a data file {file_name!r}, which is no bare name of [a-z0-9-] and .parquet")
+        data = f"{self.root}/data"  # strings, not Paths: a scan comes by here for each of its thousands of files
+        folder = f"{data}/{_folder_name(table_id)}"
+        path = f"{folder}/{file_name}"
+        for step in (data, folder, path):
+            _refuse_link(step)
+        return Path(path)
+
+    def existing_data_file(self, table_id: int, file_name: str, size_bytes: int | None = None) -> Path:
+        """`data_file` for reading. OperationalError: missing, no regular file, or not `size_bytes` long where that is given."""
+        path = self.data_file(table_id, file_name)
+        try:
+            status = os.lstat(path)
+        except OSError as exc:
+            raise os_error(exc, f"read the data file {path}") from exc
+        if not stat.S_ISREG(status.st_mode):
+            raise OperationalError(f"the data file {path} is no regular file")
+        if size_bytes is not None and status.st_size != size_bytes:
+            raise OperationalError(
+                f"the data file {path} has {status.st_size} bytes, the catalog says {size_bytes}: it was changed or cut off",
+                hint="run CHECK LAKE, and restore the file from a backup",
+            )
+        return path
+
+
+def data_file_name(transaction_id: str, number: int) -> str:
+    """The bare name of the `number`-th file of a transaction."""
+    name = f"{transaction_id}-{number}.parquet"
+    assert _OUR_NAME.fullmatch(name), name
+    return name
+
+
+def os_error(exc: OSError, what: str) -> OperationalError:
+    """`exc` in plain words, with what to do. `what` completes "could not …" and names the file."""
+    plain, hint = _PLAIN.get(exc.errno or 0, (exc.strerror or str(exc), None))
+    return OperationalError(f"{plain}: could not {what}", hint=hint)
+
+
+def _folder_name(table_id: int) -> str:
+    if type(table_id) is not int or table_id < 0:
+        raise InternalError(f"the catalog names a table {table_id!r}, which is no table id")
+    return str(table_id)
+
+
+def _refuse_link(path: str | Path) -> None:
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return
+    except OSError as exc:
+        raise os_error(exc, f"look at {path}") from exc
+    if stat.S_ISLNK(mode):
+        raise OperationalError(f"{path} is a symbolic link; a lake has none", hint="replace the link by what it points to")
+
+
+# --- durability ---------------------------------------------------------------------------------------------------
+
+
+def fsync_file(path: Path) -> None:
+    """Make the content of a file durable.
+
+    OperationalError when that fails, which is final: the pages may be gone and a second fsync would still say yes. The
+    caller discards the file.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        try:
+            _flush(fd)
+        finally:
+            os.close(fd)
+    except OSError as exc:
+        raise os_error(exc, f"make the file {path} durable") from exc
+
+
+def fsync_directory(path: Path) -> None:
+    """Make the names in a directory durable. A failure (OperationalError) is as final as that of `fsync_file`."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+    except OSError as exc:
+        raise os_error(exc, f"make the directory {path} durable") from exc
+
+
+def _flush(fd: int) -> None:
+    """fsync, on macOS through to the platters, which plain fsync does not promise there."""
+    full_sync: int | None = getattr(fcntl, "F_FULLFSYNC", None)
+    if full_sync is None:
+        os.fsync(fd)
+        return
+    try:
+        fcntl.fcntl(fd, full_sync)
+    except OSError as exc:
+        if exc.errno not in (errno.ENOTSUP, errno.ENOTTY, errno.EINVAL):
+            raise
+        os.fsync(fd)
+
+
+def ensure_directories(paths: LakePaths, *, private: bool = False) -> None:
+    """Create what is missing of the root, data/, leases/ and tmp/, and make it durable. Calling it again changes nothing.
+
+    The umask is respected; `private` gives the root mode 0700. The root's parent must exist.
+    """
+    made = _make_directory(paths.root, 0o700 if private else 0o777)
+    if made:
+        fsync_directory(paths.root.parent)
+    folders = [_make_directory(folder, 0o777) for folder in (paths.data, paths.leases, paths.tmp)]
+    if made or any(folders):
+        fsync_directory(paths.root)
+
+
+def make_table_folder(paths: LakePaths, table_id: int) -> Path:
+    """data/<table id>, created if it is not there, its name durable. Cheap when this process has seen to that before."""
+    folder = paths.table_folder(table_id)
+    _refuse_link(paths.data)
+    made = _make_directory(folder, 0o777)
+    identity = (str(folder), os.lstat(folder).st_ino)
+    # Found there is not enough: the session that made it may not have synced data/ yet.
+    if made or identity not in _durable_folders:
+        fsync_directory(paths.data)
+        _durable_folders.add(identity)
+    return folder
+
+
+def _make_directory(path: Path, mode: int) -> bool:
+    """Whether it had to be made. OperationalError: a link or a file is there, or it cannot be made."""
+    try:
+        os.mkdir(path, mode)
+    except FileExistsError:
+        _refuse_link(path)
+        if not path.is_dir():
+            raise OperationalError(f"{path} is a file; it should be a directory") from None
+        return False
+    except OSError as exc:
+        raise os_error(exc, f"create the directory {path}") from exc
+    return True
+
+
+# --- reading, listing, deleting -----------------------------------------------------------------------------------
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file's bytes as 64 hexadecimal digits. Streams; OperationalError if the file cannot be read."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as exc:
+        raise os_error(exc, f"read the file {path}") from exc
+
+
+def size_of(path: Path) -> int:
+    """The size of a file in bytes. OperationalError if there is none."""
+    try:
+        return os.lstat(path).st_size
+    except OSError as exc:
+        raise os_error(exc, f"look at the file {path}") from exc
+
+
+def remove_data_file(paths: LakePaths, table_id: int, file_name: str) -> bool:
+    """Delete a data file; False if it was gone already. OperationalError: a link, no regular file, or it cannot be deleted."""
+    path = paths.data_file(table_id, file_name)
+    try:
+        folder_fd = _open_folder(paths, table_id)
+        try:
+            if not stat.S_ISREG(os.stat(file_name, dir_fd=folder_fd, follow_symlinks=False).st_mode):
+                raise OperationalError(f"the data file {path} is no regular file; it was not deleted")
+            os.unlink(file_name, dir_fd=folder_fd)
+        finally:
+            os.close(folder_fd)
+    except FileNotFoundError:
+        return False
+    except OSError as exc:
+        raise os_error(exc, f"delete the data file {path}") from exc
+    return True
+
+
+def _open_folder(paths: LakePaths, table_id: int) -> int:
+    """A descriptor on data/<table id>, reached without a link below the root even if someone swaps a folder meanwhile."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+    data_fd = os.open(paths.data, flags)
+    try:
+        return os.open(str(table_id), flags, dir_fd=data_fd)
+    finally:
+        os.close(data_fd)
+
+
+def remove_spill_folder(paths: LakePaths, session_id: str) -> None:
+    """Delete tmp/<session id>/ with all in it; a missing one is fine. OperationalError: a link, or it cannot be deleted."""
+    folder = paths.spill_folder(session_id)
+    for step in (paths.tmp, folder):
+        _refuse_link(step)
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        return
+    except OSError as exc:
+        raise os_error(exc, f"delete the folder {folder}") from exc
+
+
+def list_data_files(paths: LakePaths) -> Iterator[DataFile]:
+    """Every regular file in data/ whose name has our form; anything else, links included, is passed over.
+
+    Files that come or go meanwhile may or may not be seen. OperationalError: data/ is a link, or cannot be read.
+    """
+    _refuse_link(paths.data)
+    for folder in _entries(paths.data):
+        if _OUR_FOLDER.fullmatch(folder.name) and folder.is_dir(follow_symlinks=False):
+            for entry in _entries(Path(folder.path)):
+                match = _OUR_NAME.fullmatch(entry.name)
+                size_bytes = _regular_size(entry) if match else None
+                if match and size_bytes is not None:
+                    yield DataFile(int(folder.name), entry.name, match[1], size_bytes)
+
+
+def _entries(directory: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as found:
+            return list(found)
+    except FileNotFoundError:
+        return []
+    except OSError as exc:
+        raise os_error(exc, f"list the directory {directory}") from exc
+
+
+def _regular_size(entry: os.DirEntry[str]) -> int | None:
+    """None: no regular file, or gone meanwhile."""
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    except OSError as exc:
+        raise os_error(exc, f"look at the file {entry.path}") from exc
+    return status.st_size if stat.S_ISREG(status.st_mode) else None

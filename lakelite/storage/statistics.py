@@ -1,0 +1,140 @@
+"""Statistics of a fragment's columns, and what they rule out.
+
+Promises: False from `may_match` and `fragment_may_match` means that no row of the fragment meets the condition, by DuckDB's own
+comparison. Whatever is not known, or is compared otherwise in Python than in DuckDB, may match.
+Never: input or output.
+
+A column keeps its statistics when it is renamed or widened (INTEGER to BIGINT, DATE to TIMESTAMP): bounds are read by the
+type that the condition has.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+
+from lakelite.model import Comparable, Conjunct, Field, Fragment, Statistics, quote
+
+INTEGERS = frozenset("TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER UBIGINT HUGEINT".split())
+FLOATS = frozenset({"FLOAT", "DOUBLE"})
+
+_INTEGER = re.compile(r"-?\d{1,40}")
+_NUMBER = re.compile(r"-?\d{1,40}(\.\d{1,40})?")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d{1,6})?)?")
+_SLACK = 1e-6  # a FLOAT keeps 24 bits, and its text fewer: wider than every rounding between FLOAT, DOUBLE, DECIMAL and integers
+
+_Key = tuple[int, int | float | Decimal | bytes]  # the first number puts NaN above all else
+
+
+def from_copy(fields: Sequence[Field], column_statistics: Mapping[str, Mapping[str, str]], row_count: int) -> tuple[Statistics, ...]:
+    """The statistics of the leaf fields among `fields`, from COPY … (RETURN_STATS true)'s `column_statistics`.
+
+    Nested columns have none. A column whose values DuckDB did not count as rows (INTERVAL) has none either.
+    """
+    leaves = ((field, column_statistics.get(quote(field.name))) for field in fields if not field.children)
+    return tuple(_from_one(field, found) for field, found in leaves if found is not None and found.get("num_values") == str(row_count))
+
+
+def _from_one(field: Field, found: Mapping[str, str]) -> Statistics:
+    null_count = found.get("null_count")
+    return Statistics(
+        field_id=field.field_id,
+        minimum=found.get("min"),
+        maximum=found.get("max"),
+        null_count=None if null_count is None else int(null_count),
+        exact=found.get("min_is_exact") == "true" and found.get("max_is_exact") == "true",
+        may_hold_nan=field.type in FLOATS and found.get("has_nan") != "false",
+    )
+
+
+def fragment_may_match(fragment: Fragment, conjuncts: Iterable[Conjunct]) -> bool:
+    """Whether the fragment can hold a row that meets all of the conditions."""
+    known = {statistics.field_id: statistics for statistics in fragment.statistics}
+    return all(may_match(known.get(conjunct.field_id), fragment.row_count, conjunct) for conjunct in conjuncts)
+
+
+def may_match(statistics: Statistics | None, row_count: int, conjunct: Conjunct) -> bool:
+    """Whether one of `row_count` rows with these statistics can meet the condition."""
+    if statistics is None:
+        return True
+    if conjunct.operator == "is null":
+        return statistics.null_count != 0
+    if statistics.null_count == row_count:
+        return False
+    if conjunct.operator == "is not null":
+        return True
+    lowest, highest = _bounds(statistics, conjunct.type)
+    return any(_within(lowest, highest, conjunct.operator, _key(conjunct.type, value)) for value in conjunct.values)
+
+
+def _within(lowest: _Key | None, highest: _Key | None, operator: str, wanted: _Key | None) -> bool:
+    if wanted is None:
+        return True
+    may_reach_down = lowest is None or lowest < wanted or (lowest == wanted and operator != "<")
+    may_reach_up = highest is None or highest > wanted or (highest == wanted and operator != ">")
+    return (operator in (">", ">=") or may_reach_down) and (operator in ("<", "<=") or may_reach_up)
+
+
+def _bounds(statistics: Statistics, declared: str) -> tuple[_Key | None, _Key | None]:
+    lowest = None if statistics.minimum is None else _read(declared, statistics.minimum)
+    highest = None if statistics.maximum is None else _read(declared, statistics.maximum)
+    if declared in FLOATS:
+        lowest, highest = _loosened(lowest, -1), _loosened(highest, 1)
+    if statistics.may_hold_nan:
+        highest = (1, 0)
+    return lowest, highest
+
+
+def _loosened(bound: _Key | None, direction: int) -> _Key | None:
+    if bound is None or not isinstance(bound[1], float) or math.isinf(bound[1]):
+        return bound
+    return 0, bound[1] + direction * (abs(bound[1]) * _SLACK + 1e-40)
+
+
+def _read(declared: str, text: str) -> _Key | None:
+    """A bound from DuckDB's text; None where Python has no such value (years beyond 9999, BC)."""
+    if declared == "VARCHAR":
+        return 0, text.encode()
+    if declared == "BOOLEAN" or declared in INTEGERS:
+        return (0, int(text)) if _INTEGER.fullmatch(text) else None
+    if declared.startswith("DECIMAL("):
+        return (0, Decimal(text)) if _NUMBER.fullmatch(text) else None
+    if declared in FLOATS:
+        return None if text == "nan" else (0, float(text))
+    if declared in ("DATE", "TIMESTAMP"):
+        return _read_moment(text)
+    return None
+
+
+def _read_moment(text: str) -> _Key | None:
+    if text in ("infinity", "-infinity"):
+        return 0, math.inf if text == "infinity" else -math.inf
+    if not _MOMENT.fullmatch(text) or text.startswith("0000"):
+        return None
+    return _moment_key(datetime.fromisoformat(text))
+
+
+def _key(declared: str, value: Comparable) -> _Key | None:
+    """A condition's value, to be compared with the bounds of a column of that type; None: not comparable with certainty."""
+    if declared == "VARCHAR":
+        return (0, value.encode(errors="surrogatepass")) if isinstance(value, str) else None
+    if declared in ("DATE", "TIMESTAMP"):
+        return _moment_key(value) if isinstance(value, date) else None
+    if isinstance(value, str | date):
+        return None
+    if declared in FLOATS:
+        return (1, 0) if math.isnan(value) else (0, float(value))
+    if declared == "BOOLEAN" or declared in INTEGERS or declared.startswith("DECIMAL("):
+        return None if isinstance(value, float) else (0, value)
+    return None
+
+
+def _moment_key(value: date) -> _Key:
+    """In microseconds; of a date its midnight."""
+    seconds = value.toordinal() * 86_400
+    if not isinstance(value, datetime):
+        return 0, seconds * 1_000_000
+    return 0, (seconds + value.hour * 3600 + value.minute * 60 + value.second) * 1_000_000 + value.microsecond

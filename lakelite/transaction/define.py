@@ -1,0 +1,199 @@
+"""CREATE and DROP of schemas and tables. DuckDB reads every definition, in a scratch schema, so that its types and names are DuckDB's.
+
+What a constraint would promise and we do not enforce yet is refused by name.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import replace
+from typing import Any
+
+from lakelite.contents import TableState
+from lakelite.errors import NotSupportedError, Position, ProgrammingError
+from lakelite.language import statements as st
+from lakelite.model import MAIN_SCHEMA, ROW_ID_COLUMN, Column, Field, Schema, Table, fold, quote
+from lakelite.storage import fragment as fragments
+from lakelite.storage import types
+from lakelite.storage.engine import INTERNAL
+from lakelite.transaction import changes as ch
+from lakelite.transaction import source
+from lakelite.transaction.execution import Call, Done, Execution, find_table, is_reserved, missing_schema
+
+_SCRATCH = f"{INTERNAL}.scratch"
+_GENERATED = re.compile(r"\bGENERATED ALWAYS AS\(")
+_REFUSED_CONSTRAINTS = ("PRIMARY KEY", "UNIQUE", "FOREIGN KEY", "CHECK")
+
+
+# Schemas.
+
+
+def create_schema(execution: Execution, work: ch.Work, operation: st.CreateSchema, call: Call) -> Done:
+    if is_reserved(operation.name) or not operation.name or "@" in operation.name:
+        raise ProgrammingError(f'the schema name "{operation.name}" is reserved', hint="choose another name")
+    if fold(operation.name) in work.namespace.schemas:
+        if operation.if_not_exists:
+            return Done(_defined(work))
+        raise ProgrammingError(f'schema "{operation.name}" already exists', hint="leave it, or use CREATE SCHEMA IF NOT EXISTS")
+    schema = Schema(execution.reserve("schema", 1), operation.name)
+    changes = replace(work.changes, schemas_created={**work.changes.schemas_created, schema.schema_id: schema})
+    return Done(_defined(ch.Work(work.namespace.with_schema(schema), changes)))
+
+
+def drop_schema(execution: Execution, work: ch.Work, operation: st.DropSchema, call: Call) -> Done:
+    schema = work.namespace.schemas.get(fold(operation.name))
+    if schema is None:
+        if operation.if_exists:
+            return Done(_defined(work))
+        raise missing_schema(work, operation.name, 0, call)
+    if fold(schema.name) == MAIN_SCHEMA:
+        raise ProgrammingError("the schema main cannot be dropped")
+    inside = [t for t in work.namespace.tables.values() if t.schema_id == schema.schema_id]
+    if inside and not operation.cascade:
+        raise ProgrammingError(f'schema "{schema.name}" still holds {len(inside)} tables ({inside[0].name}, …)', hint="drop them first, or use DROP SCHEMA … CASCADE")
+    for table in inside:
+        work = _without(work, table)
+    created = dict(work.changes.schemas_created)
+    dropped = work.changes.schemas_dropped
+    if created.pop(schema.schema_id, None) is None:
+        dropped |= {schema.schema_id}
+    changes = replace(work.changes, schemas_created=created, schemas_dropped=dropped)
+    return Done(_defined(ch.Work(work.namespace.without_schema(schema.name), changes)))
+
+
+def _defined(work: ch.Work) -> ch.Work:
+    return replace(work, changes=replace(work.changes, defines=True, writes=True, blind=False))
+
+
+# Tables.
+
+
+def create_table(execution: Execution, work: ch.Work, operation: st.CreateTable, call: Call) -> Done:
+    existing = _existing(work, operation, call)
+    if existing is not None and operation.if_not_exists:
+        return Done(_defined(work))
+    columns = _described(execution, operation.target, operation.body)
+    return Done(_put(execution, work, operation.target, existing, columns)[0])
+
+
+def create_table_as(execution: Execution, work: ch.Work, operation: st.CreateTableAs, call: Call) -> Done:
+    existing = _existing(work, operation, call)
+    if existing is not None and operation.if_not_exists:
+        return Done(_defined(work))
+    text = source.render(execution, work, operation.query, call)
+    reads = source.prepare(execution, work, text)
+    names = f"({', '.join(map(quote, operation.columns))})" if operation.columns else ""
+    values = source.used_values(text, call.values)
+    columns = _described(execution, operation.target, f"{names} AS {text}\n WITH NO DATA", values)
+    before = None if existing is None else execution.state(work, existing)
+    new, table = _put(execution, work, operation.target, existing, columns, before)
+    if not operation.with_data:
+        return Done(new, 0)
+    rows = source.select_for_insert(execution, table, None, by_name=False, ctes="", query=text, values=call.values)
+    staged = execution.keep(fragments.write(execution.engine, execution.place(), table, rows, source.used_values(rows, call.values)))
+    changes = new.changes.with_reads(reads.tables, call.text)
+    if reads.external and reads.tables:
+        changes = replace(changes, external=changes.external or call.text)
+    kind: ch.Kind = "overwrite" if existing is not None else "append"
+    changes = changes.with_change(ch.append(changes.change_of(table), staged, kind))
+    return Done(replace(new, changes=changes), staged.fragment.row_count if staged else 0)
+
+
+def drop_table(execution: Execution, work: ch.Work, operation: st.DropTable, call: Call) -> Done:
+    for name in operation.targets:
+        if operation.if_exists and work.namespace.find(name.schema, name.name) is None:
+            continue
+        work = _without(work, find_table(work, name, call))
+    return Done(_defined(work))
+
+
+def _existing(work: ch.Work, operation: st.CreateTable | st.CreateTableAs, call: Call) -> Table | None:
+    """The table of that name, where the statement may go on with it; else the error."""
+    target = operation.target
+    schema = target.schema or MAIN_SCHEMA
+    if is_reserved(schema):
+        raise ProgrammingError(f'schema "{schema}" is reserved', hint="create the table in main or in a schema of your own", position=Position.at(call.text, target.offset))
+    if fold(schema) not in work.namespace.schemas:
+        raise missing_schema(work, schema, target.offset, call)
+    existing = work.namespace.find(target.schema, target.name)
+    if existing is not None and not (operation.or_replace or operation.if_not_exists):
+        hint = "DROP it first, or use CREATE OR REPLACE TABLE or CREATE TABLE IF NOT EXISTS"
+        raise ProgrammingError(f'table "{existing.qualified}" already exists', hint=hint, position=Position.at(call.text, target.offset))
+    return existing
+
+
+def _without(work: ch.Work, table: Table) -> ch.Work:
+    change = work.changes.change_of(table)
+    changes = work.changes.with_change(replace(change, kinds=change.kinds | {"drop"}))
+    return ch.Work(work.namespace.without_table(table.table_id), changes)
+
+
+def _put(
+    execution: Execution, work: ch.Work, target: st.Name, existing: Table | None, columns: list[tuple[str, str, bool, str | None]], before: TableState | None = None
+) -> tuple[ch.Work, Table]:
+    """The work with the new table, or with the old one emptied and redefined: it keeps its id, and the field ids of columns of the same name and type."""
+    made = _with_ids(execution, columns, existing)
+    if existing is None:
+        schema = work.namespace.schemas[fold(target.schema or MAIN_SCHEMA)]
+        table = Table(execution.reserve("table", 1), schema.schema_id, schema.name, target.name, made)
+        change = ch.TableChange(table, created=True, kinds=frozenset({"create"}))
+    else:
+        table = replace(existing, columns=made)
+        state = before if before is not None else execution.state(work, existing)
+        change = ch.delete_all(work.changes.change_of(existing), state, "overwrite")
+        redefined: frozenset[ch.Kind] = frozenset({"schema"} if made != existing.columns else ())
+        change = replace(change, table=table, kinds=change.kinds | redefined)
+    return _defined(ch.Work(work.namespace.with_table(table), work.changes.with_change(change))), table
+
+
+def _described(execution: Execution, target: st.Name, definition: str, values: Any = None) -> list[tuple[str, str, bool, str | None]]:
+    """(name, type, nullable, default) of each column, as DuckDB understands the definition."""
+    engine = execution.engine
+    name = f"{_SCRATCH}.{quote(target.name)}"
+    engine.do(f"CREATE SCHEMA IF NOT EXISTS {_SCRATCH}")
+    try:
+        engine.do(f"CREATE TABLE {name} {definition}", values)
+        _refuse(execution, target)
+        return engine.do(
+            "SELECT column_name, data_type, is_nullable, column_default FROM duckdb_columns()"
+            " WHERE database_name = $database AND schema_name = 'scratch' AND table_name = $name ORDER BY column_index",
+            {"database": INTERNAL, "name": target.name},
+        )
+    finally:
+        engine.do(f"DROP TABLE IF EXISTS {name}")
+
+
+def _refuse(execution: Execution, target: st.Name) -> None:
+    """Constraints and generated columns, which are not enforced yet."""
+    chosen = {"database": INTERNAL, "name": target.name}
+    where = "WHERE database_name = $database AND schema_name = 'scratch' AND table_name = $name"
+    for kind, text in execution.engine.do(f"SELECT constraint_type, constraint_text FROM duckdb_constraints() {where}", chosen):
+        if kind in _REFUSED_CONSTRAINTS:
+            raise NotSupportedError(f"{kind} is not enforced yet, so it is refused: {text}", hint="leave the constraint out; NOT NULL and DEFAULT are there")
+    made = execution.engine.do(f"SELECT sql FROM duckdb_tables() {where}", chosen)
+    if _GENERATED.search(str(made[0][0])):
+        raise NotSupportedError("generated columns are not supported yet", hint="compute the value in the INSERT, or in the query")
+
+
+def _with_ids(execution: Execution, columns: list[tuple[str, str, bool, str | None]], existing: Table | None) -> tuple[Column, ...]:
+    """The columns with field ids: new ones, or those of the existing column of the same name and type."""
+    kept = {(c.name, c.type): c for c in existing.columns} if existing else {}
+    for name, _, _, _ in columns:
+        if fold(name) == ROW_ID_COLUMN:
+            raise ProgrammingError(f'the column name "{name}" is reserved', hint="choose another name")
+    drafts = [kept[(name, kind)].stored if (name, kind) in kept else _draft(name, kind) for name, kind, _, _ in columns]
+    needed = sum(_size(d) for d in drafts if d.field_id < 0)
+    ids = itertools.count(execution.reserve("field", needed)) if needed else itertools.count(0)
+    stored = [types.stored_tree(kind, name, lambda: next(ids)) if draft.field_id < 0 else draft for draft, (name, kind, _, _) in zip(drafts, columns, strict=True)]
+    return tuple(Column(name, kind, field, nullable, default) for field, (name, kind, nullable, default) in zip(stored, columns, strict=True))
+
+
+def _draft(name: str, kind: str) -> Field:
+    """The stored tree with negative ids, to count its nodes; refuses a type that has no exact form."""
+    numbers = itertools.count(1)
+    return types.stored_tree(kind, name, lambda: -next(numbers))
+
+
+def _size(field: Field) -> int:
+    return 1 + sum(_size(child) for child in field.children)

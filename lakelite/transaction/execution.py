@@ -1,0 +1,114 @@
+"""What statements run in, and what one of them gives back: the nouns of execute.py, define.py and source.py."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from lakelite.catalog.store import Catalog
+from lakelite.contents import TableState
+from lakelite.errors import Position, ProgrammingError
+from lakelite.language import statements as st
+from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Limits, Table, fold
+from lakelite.storage import fragment as fragments
+from lakelite.storage.engine import INTERNAL, Engine
+from lakelite.storage.files import LakePaths, data_file_name
+from lakelite.transaction import changes as ch
+from lakelite.transaction.view import LakeView
+
+if TYPE_CHECKING:
+    import duckdb
+
+RESERVED_SCHEMAS = frozenset({RESERVED_SCHEMA, INTERNAL, "information_schema", "pg_catalog", "memory", "system", "temp"})
+
+
+@dataclass(slots=True)
+class Execution:
+    """What the statements of one transaction attempt run in. `reserve(counter, n)` gives new ids; `number()` a number never used in this session."""
+
+    engine: Engine
+    catalog: Catalog
+    paths: LakePaths
+    limits: Limits
+    view: LakeView
+    transaction_id: str
+    number: Callable[[], int]
+    reserve: Callable[[str, int], int]
+    written: list[fragments.Staged] = field(default_factory=list)
+    _overlays: dict[int, tuple[ch.TableChange, TableState]] = field(default_factory=dict)
+
+    def state(self, work: ch.Work, table: Table) -> TableState:
+        """The table as the transaction sees it now: its base with its own changes."""
+        change = work.changes.tables.get(table.table_id)
+        if change is None:
+            return self.view.state(table)
+        known = self._overlays.get(table.table_id)
+        if known is None or known[0] is not change:
+            base = TableState(table, {}, {}) if change.created else self.view.state(table)
+            known = (change, ch.overlay(base, change))
+            self._overlays[table.table_id] = known
+        return known[1]
+
+    def place(self) -> fragments.Place:
+        number = self.number()
+        return fragments.Place(self.paths, data_file_name(self.transaction_id, number), -number, self.limits)
+
+    def keep(self, staged: fragments.Staged | None) -> fragments.Staged | None:
+        """Remembers what was written, so that a rollback can remove it."""
+        if staged is not None:
+            self.written.append(staged)
+        return staged
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a statement did. `rowcount`: -1 where none applies. `rows`: a DuckDB cursor with the result, or None.
+
+    `constant`: the fragment of a statement that read nothing of the lake, which a replay uses again as it is.
+    """
+
+    work: ch.Work
+    rowcount: int = -1
+    rows: duckdb.DuckDBPyConnection | None = None
+    constant: fragments.Staged | None = None
+    is_constant: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One statement to run: its text (for the record) and the values of its parameters by name."""
+
+    text: str
+    values: Mapping[str, Any]
+
+
+def find_table(work: ch.Work, name: st.Name, call: Call) -> Table:
+    """The table a name means; ProgrammingError with near names if there is none."""
+    table = work.namespace.find(name.schema, name.name)
+    if table is None:
+        raise no_such_table(work, name, call)
+    return table
+
+
+def no_such_table(work: ch.Work, name: st.Name, call: Call) -> ProgrammingError:
+    """The error for a name that means no table: the position, near names, and what to type next."""
+    position = Position.at(call.text, name.offset)
+    if is_reserved(name.schema or MAIN_SCHEMA):
+        return ProgrammingError(f'schema "{name.schema}" is reserved: it holds no tables of yours', position=position)
+    if name.schema is not None and fold(name.schema) not in work.namespace.schemas:
+        return missing_schema(work, name.schema, name.offset, call)
+    near = difflib.get_close_matches(name.name, [t.name for t in work.namespace.tables.values()], n=3, cutoff=0.5)
+    hint = f"did you mean {', '.join(near)}?" if near else "SHOW TABLES lists the tables of this lake"
+    shown = f"{name.schema}.{name.name}" if name.schema else name.name
+    return ProgrammingError(f'table "{shown}" does not exist', hint=hint, position=position)
+
+
+def missing_schema(work: ch.Work, name: str, offset: int, call: Call) -> ProgrammingError:
+    known = ", ".join(sorted(s.name for s in work.namespace.schemas.values()))
+    return ProgrammingError(f'schema "{name}" does not exist', hint=f"the schemas are: {known}", position=Position.at(call.text, offset))
+
+
+def is_reserved(schema: str) -> bool:
+    return fold(schema) in RESERVED_SCHEMAS

@@ -1,0 +1,220 @@
+"""Writing a commit into the catalog: one snapshot row and everything that belongs to it.
+
+Runs inside one catalog transaction, under the commit lock. Asserts what must hold: a replaced deletion vector is the live
+one, and a table's live rows are those of the head plus what was added minus what was removed. Decides nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lakelite import composition, deletion
+from lakelite.catalog.store import Writer
+from lakelite.contents import TableState
+from lakelite.errors import InternalError
+from lakelite.model import MAIN_BRANCH, Column, Field, Table
+from lakelite.storage.fragment import Staged
+from lakelite.transaction.changes import ChangeSet, TableChange
+from lakelite.transaction.resolve import Resolution
+
+_DATA_KINDS = frozenset({"append", "delete", "update", "overwrite"})
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Who and what: the part of a snapshot that is not its content. `now_us`: the time of the commit."""
+
+    transaction_id: str
+    base_snapshot_id: int
+    attempts: int
+    author: str | None
+    message: str | None
+    operation: str
+    statements: tuple[str, ...]
+    isolation: str
+    now_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """`fragments`: per table, the real id of each staged fragment."""
+
+    snapshot_id: int
+    fragments: Mapping[int, Mapping[int, int]]
+
+
+def publish(writer: Writer, record: Record, changes: ChangeSet, heads: Mapping[int, TableState], head: int, ledger: Iterable[Resolution]) -> Published:
+    """Writes snapshot `head + 1`. `heads`: the head's state of every table that `changes` touches and did not create."""
+    snapshot = head + 1
+    writer.run(
+        "add_snapshot", snapshot=snapshot, parent=head, branch=MAIN_BRANCH, now_us=record.now_us, author=record.author, message=record.message,
+        operation=record.operation, statements=json.dumps(record.statements), isolation=record.isolation, base=record.base_snapshot_id,
+        attempts=record.attempts, transaction_id=record.transaction_id, blind=int(changes.blind and changes.writes),
+    )  # fmt: skip
+    _schemas(writer, snapshot, changes)
+    fragments = {
+        table_id: _table(writer, snapshot, change, heads.get(table_id))
+        for table_id, change in changes.tables.items()
+        if not (change.created and change.dropped)
+    }
+    for schema_id in changes.schemas_dropped:
+        _one(writer.run("end_schema", snapshot=snapshot, schema_id=schema_id), f"schema {schema_id}")
+    for table_id in changes.reads.keys() | changes.shown.keys():
+        writer.run("add_read", snapshot=snapshot, table_id=table_id)
+    for line in ledger:
+        writer.run(
+            "add_resolution", snapshot=snapshot, winner=line.winner_snapshot_id, table_id=line.table_id, rung=line.rung,
+            row_count=line.row_count, explanation=line.explanation,
+        )  # fmt: skip
+    return Published(snapshot, fragments)
+
+
+def _schemas(writer: Writer, snapshot: int, changes: ChangeSet) -> None:
+    for schema in changes.schemas_created.values():
+        writer.run("add_schema", schema_id=schema.schema_id, name=schema.name, snapshot=snapshot)
+    created_or_dropped = any({"create", "drop"} & c.kinds for c in changes.tables.values())
+    if changes.schemas_created or changes.schemas_dropped or created_or_dropped:
+        writer.run("add_effect", snapshot=snapshot, table_id=None, kinds="namespace", rows_added=0, rows_removed=0)
+
+
+def _table(writer: Writer, snapshot: int, change: TableChange, head: TableState | None) -> Mapping[int, int]:
+    table = change.table
+    if change.created:
+        writer.run("add_table", table_id=table.table_id, snapshot=snapshot)
+        writer.run("add_table_name", table_id=table.table_id, schema_id=table.schema_id, name=table.name, snapshot=snapshot)
+        _add_columns(writer, snapshot, table)
+    elif change.dropped:
+        _drop(writer, snapshot, table.table_id)
+        return {}
+    elif "schema" in change.kinds:
+        writer.run("end_columns", table_id=table.table_id, snapshot=snapshot)
+        _add_columns(writer, snapshot, table)
+    removed = _delete(writer, snapshot, change, head) if head is not None else 0
+    ids = _append(writer, snapshot, change)
+    _check_rows(writer, table, head.row_count if head is not None else 0, change.rows_added, removed)
+    _effect(writer, snapshot, change, removed)
+    return ids
+
+
+def _add_columns(writer: Writer, snapshot: int, table: Table) -> None:
+    positions = itertools.count()
+
+    def add(field: Field, parent: int | None, column: Column | None) -> None:
+        writer.run(
+            "add_column", table_id=table.table_id, field_id=field.field_id, parent=parent, position=next(positions), name=field.name,
+            declared_type=column.type if column else None, stored_type=field.type, nullable=int(column.nullable if column else True),
+            default_sql=column.default if column else None, snapshot=snapshot,
+        )  # fmt: skip
+        for child in field.children:
+            add(child, field.field_id, None)
+
+    for column in table.columns:
+        add(column.stored, None, column)
+
+
+def _drop(writer: Writer, snapshot: int, table_id: int) -> None:
+    _one(writer.run("end_table", snapshot=snapshot, table_id=table_id), f"table {table_id}")
+    for query in ("end_table_name", "end_columns", "end_table_fragments", "end_table_vectors"):
+        writer.run(query, snapshot=snapshot, table_id=table_id)
+    writer.run("add_effect", snapshot=snapshot, table_id=table_id, kinds="drop", rows_added=0, rows_removed=0)
+
+
+def _delete(writer: Writer, snapshot: int, change: TableChange, head: TableState) -> int:
+    """Adds the newly deleted positions to the head's vectors; returns how many rows that removed (those already gone do not count)."""
+    removed = 0
+    for fragment_id, positions in change.deleted.items():
+        fragment = head.fragments.get(fragment_id)
+        if fragment is None or not positions:  # a winner emptied the fragment: its rows are gone, ours among them
+            continue
+        old = head.vectors.get(fragment_id)
+        new = deletion.union(old, positions, fragment.row_count)
+        gained = new.cardinality - (old.cardinality if old else 0)
+        if gained == 0:
+            continue
+        removed += gained
+        if old is not None:
+            _one(writer.run("end_vector", snapshot=snapshot, fragment_id=fragment_id, born=old.born), f"deletion vector of fragment {fragment_id}")
+        if new.cardinality == fragment.row_count:
+            _one(writer.run("end_fragment", snapshot=snapshot, fragment_id=fragment_id), f"fragment {fragment_id}")
+        else:
+            _add_vector(writer, snapshot, change.table.table_id, fragment_id, new)
+    return removed
+
+
+def _add_vector(writer: Writer, snapshot: int, table_id: int, fragment_id: int, vector: deletion.DeletionVector) -> None:
+    encoded = deletion.encode(vector)
+    writer.run(
+        "add_vector", fragment_id=fragment_id, table_id=table_id, bits=encoded.bits, cardinality=encoded.cardinality,
+        row_count=encoded.row_count, crc32=encoded.crc32, snapshot=snapshot,
+    )  # fmt: skip
+
+
+def _append(writer: Writer, snapshot: int, change: TableChange) -> dict[int, int]:
+    ids: dict[int, int] = {}
+    for staged in change.live_staged():
+        staged_id = staged.fragment.fragment_id
+        ids[staged_id] = _add_fragment(writer, snapshot, staged)
+        dead = change.staged_deleted.get(staged_id)
+        if dead:
+            _add_vector(writer, snapshot, change.table.table_id, ids[staged_id], deletion.DeletionVector(dead, staged.fragment.row_count))
+        runs = change.runs.get(staged_id)
+        if runs is not None:
+            composition.check(runs, staged.fragment.row_count)
+            for run in runs:
+                writer.run(
+                    "add_run", output=ids[staged_id], source=run.source_fragment_id, source_order=run.source_order, output_start=run.output_start,
+                    live_count=run.live_count, physical_count=run.physical_count, vector_born=run.vector_born,
+                )  # fmt: skip
+    return ids
+
+
+def _add_fragment(writer: Writer, snapshot: int, staged: Staged) -> int:
+    fragment = staged.fragment
+    fragment_id = writer.reserve("fragment", 1)
+    writer.run(
+        "add_fragment", fragment_id=fragment_id, table_id=fragment.table_id, storage=fragment.storage,
+        path=Path(fragment.path).name if fragment.path is not None else None, row_count=fragment.row_count, size_bytes=fragment.size_bytes,
+        sha256=fragment.sha256, first_row_id=writer.reserve("row", fragment.row_count), has_row_ids=int(fragment.has_row_ids), snapshot=snapshot,
+    )  # fmt: skip
+    if staged.ipc is not None:
+        writer.run("add_inline_rows", fragment_id=fragment_id, ipc=staged.ipc)
+    writer.run_many(
+        "add_statistics",
+        (
+            {
+                "fragment_id": fragment_id, "field_id": s.field_id, "minimum": s.minimum, "maximum": s.maximum,
+                "null_count": s.null_count, "exact": int(s.exact), "may_hold_nan": int(s.may_hold_nan),
+            }
+            for s in fragment.statistics
+        ),
+    )  # fmt: skip
+    return fragment_id
+
+
+def _check_rows(writer: Writer, table: Table, before: int, added: int, removed: int) -> None:
+    physical, deleted = writer.row("row_counts", table_id=table.table_id)
+    if physical - deleted != before + added - removed:
+        raise InternalError(f"{table.qualified} would hold {physical - deleted} rows; {before} + {added} - {removed} were expected; nothing was committed")
+
+
+def _effect(writer: Writer, snapshot: int, change: TableChange, removed: int) -> None:
+    """What happened to the rows; a statement that matched none is no effect."""
+    added = change.rows_added
+    kinds = set(change.kinds)
+    if "compaction" in kinds:
+        added = removed = 0
+    elif added == 0 and removed == 0:
+        kinds -= _DATA_KINDS
+    else:
+        kinds -= ({"append"} if added == 0 else set()) | ({"delete"} if removed == 0 else set())
+    if kinds:
+        writer.run("add_effect", snapshot=snapshot, table_id=change.table.table_id, kinds=",".join(sorted(kinds)), rows_added=added, rows_removed=removed)
+
+
+def _one(changed: int, what: str) -> None:
+    if changed != 1:
+        raise InternalError(f"the live {what} is not the one that was read; nothing was committed")

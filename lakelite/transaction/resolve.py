@@ -1,0 +1,224 @@
+"""Reconciling a transaction with the winners: all meetings as values, then one verdict. Pure; reads and writes nothing.
+
+    meetings(mine, winners)  every pair of something I did or read and something a winner did on the same table
+    verdict(…)               what the strongest rule of rules.py says, with the ledger's lines or the conflicts
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, cast, get_args
+
+from lakelite.contents import Namespace
+from lakelite.errors import Conflict
+from lakelite.model import Table
+from lakelite.transaction.changes import ChangeSet
+from lakelite.transaction.rules import Mine, Rule, Theirs, rule
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a winner did to one table."""
+
+    kinds: frozenset[str]
+    rows_added: int
+    rows_removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Winner:
+    """A snapshot that landed after my base. `namespace`: it created or dropped a schema or a table."""
+
+    snapshot_id: int
+    committed_at_us: int
+    author: str | None
+    statements: tuple[str, ...]
+    operation: str
+    blind: bool
+    transaction_id: str
+    effects: Mapping[int, Effect]
+    namespace: bool
+
+    @property
+    def committed_at(self) -> str:
+        return datetime.fromtimestamp(self.committed_at_us / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Something of mine met something of a winner on a table (None: the namespace)."""
+
+    winner: Winner
+    table_id: int | None
+    mine: Mine
+    theirs: Theirs
+    rule: Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """A line of the ledger. `rung`: resolver.md section 3."""
+
+    winner_snapshot_id: int
+    table_id: int | None
+    table: str
+    rung: int
+    row_count: int
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`rebase`: publish, rows that both deleted counted once. `replay`: run again on the head. `conflict`: raise `conflicts`."""
+
+    outcome: Literal["rebase", "replay", "conflict"]
+    resolutions: tuple[Resolution, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What a verdict needs to know of my transaction."""
+
+    changes: ChangeSet
+    base: Namespace
+    explicit: bool
+    statement: str
+
+
+def meetings(mine: ChangeSet, winners: Iterable[Winner]) -> list[Meeting]:
+    """Every meeting, in the order of the winners."""
+    did = _what_i_did(mine)
+    found: list[Meeting] = []
+    for winner in winners:
+        if mine.defines and winner.namespace:
+            found.append(Meeting(winner, None, "define", "schema", Rule.REPLAY))
+        for table_id, effect in winner.effects.items():
+            for one in did.get(table_id, ()):
+                for theirs in sorted(effect.kinds & set(get_args(Theirs))):
+                    kind = cast(Theirs, theirs)
+                    found.append(Meeting(winner, table_id, one, kind, rule(one, kind, blind_winner=winner.blind)))
+    return found
+
+
+def _what_i_did(mine: ChangeSet) -> dict[int, list[Mine]]:
+    did: dict[int, list[Mine]] = {}
+    for table_id, change in mine.tables.items():
+        if not change.created:
+            kinds: set[Mine] = {cast(Mine, "define" if k in ("create", "drop", "schema") else k) for k in change.kinds}
+            did[table_id] = sorted(kinds)
+    for table_id in mine.reads:
+        did.setdefault(table_id, []).append("read")
+    for table_id in mine.shown:
+        did.setdefault(table_id, []).append("shown")
+    return did
+
+
+def verdict(mine: Candidate, winners: Sequence[Winner], head: Namespace) -> Verdict:
+    """The strongest rule decides for the whole commit: it lands with every table resolved, or not at all."""
+    met = meetings(mine.changes, winners)
+    strongest = max((m.rule for m in met), key=lambda r: r.value, default=Rule.STANDS)
+    conflicts = [_conflict(mine, m) for m in met if m.rule in (Rule.CONFLICT, Rule.GONE, Rule.ABANDON)]
+    if strongest is Rule.REPLAY:
+        conflicts += _no_replay(mine, met, head)
+    if conflicts:
+        return Verdict("conflict", conflicts=tuple(dict.fromkeys(conflicts)))
+    lines = _ledger(met, mine.base)
+    return Verdict("replay" if strongest is Rule.REPLAY else "rebase", lines)
+
+
+def _ledger(met: Sequence[Meeting], names: Namespace) -> tuple[Resolution, ...]:
+    """One line per winner and table: the strongest rule that was needed there."""
+    strongest: dict[tuple[int, int | None], Meeting] = {}
+    for meeting in met:
+        key = (meeting.winner.snapshot_id, meeting.table_id)
+        if key not in strongest or meeting.rule.value > strongest[key].rule.value:
+            strongest[key] = meeting
+    return tuple(_line(m, names) for m in strongest.values())
+
+
+def _line(meeting: Meeting, names: Namespace) -> Resolution:
+    table = _name(meeting.table_id, names)
+    snapshot = meeting.winner.snapshot_id
+    effect = meeting.winner.effects.get(meeting.table_id) if meeting.table_id is not None else None
+    rows = effect.rows_added + effect.rows_removed if effect else 0
+    words = {
+        Rule.STANDS: f"{meeting.mine} on {table} stands beside the {meeting.theirs} of snapshot {snapshot}",
+        Rule.UNION: f"deleted rows of {table} were united with those of snapshot {snapshot}",
+        Rule.REPLAY: f"ran again on {table} as snapshot {snapshot} left it",
+    }
+    return Resolution(snapshot, meeting.table_id, table, _rung(meeting), rows, words[meeting.rule])
+
+
+def _rung(meeting: Meeting) -> int:
+    """The rung of the ladder (resolver.md, section 3). An append has nothing to remap or to re-evaluate, yet stands only by that rung."""
+    if meeting.rule is Rule.STANDS and meeting.mine == "append":
+        return {"append": 1, "delete": 2, "compaction": 2, "update": 3}[meeting.theirs]
+    return meeting.rule.value
+
+
+def _no_replay(mine: Candidate, met: Sequence[Meeting], head: Namespace) -> list[Conflict]:
+    """Why a replay would not be exact, if so."""
+    reason = next(m for m in met if m.rule is Rule.REPLAY)
+    found = [_conflict(mine, reason, "schema changed", why) for why in _unbound(mine, head)]
+    if not mine.explicit:
+        return found
+    if mine.changes.external is not None:
+        found.append(_conflict(mine, reason, "external data", "a statement read files together with tables of the lake, so it cannot be repeated exactly"))
+    disturbing = next((m for m in met if not (m.theirs == "compaction" or (m.theirs == "append" and m.winner.blind))), None)
+    if mine.changes.own_shown and disturbing is not None:
+        found.append(_conflict(mine, disturbing, "read changed", "rows that your own statements had written were shown to you, and they would come out differently now"))
+    return found
+
+
+def _unbound(mine: Candidate, head: Namespace) -> list[str]:
+    """Columns and tables that my statements were bound to and that mean something else, or nothing, at the head."""
+    gone: list[str] = []
+    bound = {*mine.changes.tables, *mine.changes.reads}
+    for table_id in sorted(bound):
+        before, after = mine.base.by_id.get(table_id), head.by_id.get(table_id)
+        if before is None:
+            continue
+        if after is None or (after.schema_name, after.name) != (before.schema_name, before.name):
+            gone.append(f'table "{before.qualified}" was dropped')
+        else:
+            gone.extend(f'column "{before.qualified}.{name}" was dropped or replaced' for name in _lost_columns(before, after))
+    return gone
+
+
+def _lost_columns(before: Table, after: Table) -> list[str]:
+    kept = {(c.field_id, c.name, c.type) for c in after.columns}
+    return [c.name for c in before.columns if (c.field_id, c.name, c.type) not in kept]
+
+
+def _conflict(mine: Candidate, meeting: Meeting, kind: str | None = None, why: str | None = None) -> Conflict:
+    winner = meeting.winner
+    table = _name(meeting.table_id, mine.base)
+    effect = winner.effects.get(meeting.table_id) if meeting.table_id is not None else None
+    default_kind, explanation = {
+        Rule.GONE: ("table dropped", f"it was dropped by snapshot {winner.snapshot_id}"),
+        Rule.ABANDON: ("superseded maintenance", f"snapshot {winner.snapshot_id} changed the rows that were being moved"),
+    }.get(meeting.rule, ("read changed", f"its rows were shown to you, and snapshot {winner.snapshot_id} changed them ({meeting.theirs})"))
+    statement = mine.changes.shown.get(meeting.table_id or 0, mine.statement) if meeting.rule is Rule.CONFLICT else mine.statement
+    return Conflict(
+        kind=kind or default_kind,
+        table=table,
+        winner_snapshot_id=winner.snapshot_id,
+        winner_committed_at=winner.committed_at,
+        winner_author=winner.author,
+        winner_statement="; ".join(winner.statements) or winner.operation,
+        statement=statement,
+        explanation=why or explanation,
+        what_to_do="the transaction was rolled back: run it again, it will see the new rows" if meeting.rule is not Rule.GONE else "create the table again, or leave it",
+        rows=effect.rows_added + effect.rows_removed if effect else None,
+        accepted_at="snapshot" if meeting.rule is Rule.CONFLICT else None,
+    )
+
+
+def _name(table_id: int | None, names: Namespace) -> str:
+    if table_id is None:
+        return "(schemas)"
+    table = names.by_id.get(table_id)
+    return table.qualified if table else f"#{table_id}"

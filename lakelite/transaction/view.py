@@ -1,0 +1,69 @@
+"""A snapshot as a transaction reads it: immutable content, loaded table by table when it is first needed."""
+
+from __future__ import annotations
+
+from lakelite.catalog.store import Catalog
+from lakelite.contents import Namespace, TableState
+from lakelite.errors import OperationalError, ProgrammingError
+from lakelite.model import Table
+
+
+class LakeView:
+    """One snapshot of the lake. Not shared between sessions; the session's lease keeps what it reads from being removed."""
+
+    def __init__(self, catalog: Catalog, snapshot_id: int, namespace: Namespace, states: dict[int, TableState] | None = None) -> None:
+        self._catalog = catalog
+        self.snapshot_id = snapshot_id
+        self.namespace = namespace
+        self._states = states or {}
+        self._older: dict[int, tuple[TableState, int]] = {}
+
+    @classmethod
+    def load(cls, catalog: Catalog, snapshot_id: int) -> LakeView:
+        return cls(catalog, snapshot_id, catalog.namespace(snapshot_id))
+
+    def state(self, table: Table) -> TableState:
+        """The table's fragments and deletion vectors at this snapshot."""
+        found = self._states.get(table.table_id)
+        if found is None:
+            older = self._older.pop(table.table_id, None)
+            if older is None:
+                found = self._catalog.table_state(table, self.snapshot_id)
+            else:
+                found = self._catalog.advance(older[0], table, older[1], self.snapshot_id)
+                if older[1] < max(self._catalog.row("oldest_kept", table_id=table.table_id)):  # VACUUM removed what the step was read from
+                    found = self._catalog.table_state(table, self.snapshot_id)
+            self._states[table.table_id] = found
+        return found
+
+    def advanced(self, head: int) -> LakeView:
+        """The view of a newer snapshot. Tables that nobody touched since keep their states; the others read only what changed."""
+        if head == self.snapshot_id:
+            return self
+        effects = self._catalog.rows("effects", base=self.snapshot_id, head=head)
+        if self.snapshot_id < self._catalog.row("snapshot_range")[0]:  # VACUUM removed some of the records just read
+            return LakeView.load(self._catalog, head)
+        touched = {row[1] for row in effects}
+        redefined = any(set(row[2].split(",")) & {"namespace", "create", "drop", "schema"} for row in effects)
+        namespace = self._catalog.namespace(head) if redefined else self.namespace
+        view = LakeView(self._catalog, head, namespace, {k: s for k, s in self._states.items() if k not in touched})
+        view._older = {k: (s, self.snapshot_id) for k, s in self._states.items() if k in touched and k in namespace.by_id}
+        view._older.update({k: v for k, v in self._older.items() if k in namespace.by_id and k not in view._states})
+        return view
+
+
+def version_view(catalog: Catalog, snapshot_id: int) -> LakeView:
+    """The view of a version that a user asked for; ProgrammingError where there is none, OperationalError where it has expired."""
+    oldest, newest = catalog.row("snapshot_range")
+    if snapshot_id > newest or snapshot_id < 0:
+        raise ProgrammingError(f"there is no version {snapshot_id}; the newest one is {newest}", hint="DESCRIBE HISTORY lists the versions")
+    if snapshot_id < oldest:
+        raise OperationalError(f"version {snapshot_id} has expired; the oldest kept one is {oldest}", hint="DESCRIBE HISTORY lists the kept versions")
+    return LakeView.load(catalog, snapshot_id)
+
+
+def check_kept(catalog: Catalog, table: Table, snapshot_id: int) -> None:
+    """OperationalError if VACUUM t has removed the rows that `table` had at a version."""
+    oldest = max(catalog.row("oldest_kept", table_id=table.table_id))
+    if snapshot_id < oldest:
+        raise OperationalError(f"version {snapshot_id} of {table.qualified} has expired; the oldest kept one is {oldest}")

@@ -1,0 +1,76 @@
+-- Writing a commit. All of it runs inside one BEGIN IMMEDIATE … COMMIT, under the commit lock.
+
+-- name: reserve
+UPDATE counters SET next_id = next_id + :count WHERE name = :name RETURNING next_id - :count;
+
+-- name: add_snapshot
+INSERT INTO snapshots (snapshot_id, parent_id, branch, committed_at_us, author, message, operation, statements, isolation, base_snapshot_id, attempts, transaction_id, blind)
+VALUES (:snapshot, :parent, :branch, max(:now_us, coalesce((SELECT committed_at_us + 1 FROM snapshots WHERE snapshot_id = :parent), 0)), :author, :message, :operation, :statements, :isolation, :base, :attempts, :transaction_id, :blind);
+
+-- name: add_effect
+INSERT INTO effects (snapshot_id, table_id, kinds, rows_added, rows_removed) VALUES (:snapshot, :table_id, :kinds, :rows_added, :rows_removed);
+
+-- name: add_read
+INSERT INTO reads (snapshot_id, table_id) VALUES (:snapshot, :table_id);
+
+-- name: add_resolution
+INSERT INTO resolutions (snapshot_id, winner_snapshot_id, table_id, rung, row_count, explanation) VALUES (:snapshot, :winner, :table_id, :rung, :row_count, :explanation);
+
+-- name: add_schema
+INSERT INTO schemas (schema_id, name, begin_snapshot_id) VALUES (:schema_id, :name, :snapshot);
+
+-- name: end_schema
+UPDATE schemas SET end_snapshot_id = :snapshot WHERE schema_id = :schema_id AND end_snapshot_id IS NULL;
+
+-- name: add_table
+INSERT INTO tables (table_id, begin_snapshot_id) VALUES (:table_id, :snapshot);
+
+-- name: end_table
+UPDATE tables SET end_snapshot_id = :snapshot WHERE table_id = :table_id AND end_snapshot_id IS NULL;
+
+-- name: add_table_name
+INSERT INTO table_names (table_id, schema_id, name, begin_snapshot_id) VALUES (:table_id, :schema_id, :name, :snapshot);
+
+-- name: end_table_name
+UPDATE table_names SET end_snapshot_id = :snapshot WHERE table_id = :table_id AND end_snapshot_id IS NULL;
+
+-- name: add_column
+INSERT INTO columns (table_id, field_id, parent_field_id, position, name, declared_type, stored_type, nullable, default_sql, begin_snapshot_id)
+VALUES (:table_id, :field_id, :parent, :position, :name, :declared_type, :stored_type, :nullable, :default_sql, :snapshot);
+
+-- name: end_columns
+UPDATE columns SET end_snapshot_id = :snapshot WHERE table_id = :table_id AND end_snapshot_id IS NULL;
+
+-- name: add_fragment
+INSERT INTO fragments (fragment_id, table_id, storage, path, row_count, size_bytes, sha256, first_row_id, has_row_ids, begin_snapshot_id)
+VALUES (:fragment_id, :table_id, :storage, :path, :row_count, :size_bytes, :sha256, :first_row_id, :has_row_ids, :snapshot);
+
+-- name: add_inline_rows
+INSERT INTO inline_rows (fragment_id, ipc) VALUES (:fragment_id, :ipc);
+
+-- name: add_statistics
+INSERT INTO fragment_statistics (fragment_id, field_id, minimum, maximum, null_count, exact, may_hold_nan)
+VALUES (:fragment_id, :field_id, :minimum, :maximum, :null_count, :exact, :may_hold_nan);
+
+-- name: end_fragment
+UPDATE fragments SET end_snapshot_id = :snapshot WHERE fragment_id = :fragment_id AND end_snapshot_id IS NULL;
+
+-- name: end_vector
+UPDATE deletion_vectors SET end_snapshot_id = :snapshot WHERE fragment_id = :fragment_id AND end_snapshot_id IS NULL AND begin_snapshot_id IS :born;
+
+-- name: add_vector
+INSERT INTO deletion_vectors (fragment_id, table_id, bits, cardinality, row_count, crc32, begin_snapshot_id)
+VALUES (:fragment_id, :table_id, :bits, :cardinality, :row_count, :crc32, :snapshot);
+
+-- name: add_run
+INSERT INTO compositions (output_fragment_id, source_fragment_id, source_order, output_start, live_count, physical_count, vector_snapshot_id, ordered)
+VALUES (:output, :source, :source_order, :output_start, :live_count, :physical_count, :vector_born, 1);
+
+-- name: set_setting
+INSERT INTO settings (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value;
+
+-- name: end_table_fragments
+UPDATE fragments SET end_snapshot_id = :snapshot WHERE table_id = :table_id AND end_snapshot_id IS NULL;
+
+-- name: end_table_vectors
+UPDATE deletion_vectors SET end_snapshot_id = :snapshot WHERE table_id = :table_id AND end_snapshot_id IS NULL;

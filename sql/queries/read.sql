@@ -1,0 +1,82 @@
+-- Reading the catalog. Each statement is named by the line above it; parameters are named.
+
+-- name: head
+SELECT max(snapshot_id) FROM snapshots WHERE branch = 'main';
+
+-- name: snapshot
+SELECT snapshot_id, parent_id, branch, committed_at_us, author, message, operation, statements, isolation, base_snapshot_id, attempts, transaction_id, blind
+FROM snapshots WHERE snapshot_id = :snapshot;
+
+-- name: snapshot_range
+SELECT min(snapshot_id), max(snapshot_id) FROM snapshots WHERE branch = 'main';
+
+-- name: snapshot_at_time
+SELECT max(snapshot_id) FROM snapshots WHERE committed_at_us <= :time_us AND branch = 'main';
+
+-- name: snapshot_of_transaction
+SELECT snapshot_id FROM snapshots WHERE transaction_id = :transaction_id;
+
+-- name: history
+SELECT s.snapshot_id, s.committed_at_us, s.author, s.message, s.operation, s.statements, s.isolation, s.base_snapshot_id, s.attempts, s.transaction_id,
+       coalesce(sum(e.rows_added), 0), coalesce(sum(e.rows_removed), 0),
+       (SELECT group_concat(r.explanation, '; ') FROM resolutions r WHERE r.snapshot_id = s.snapshot_id)
+FROM snapshots s LEFT JOIN effects e ON e.snapshot_id = s.snapshot_id
+WHERE s.branch = 'main' AND (:table_id IS NULL OR s.snapshot_id IN (SELECT x.snapshot_id FROM effects x WHERE x.table_id = :table_id)) AND (:table_id IS NULL OR e.table_id = :table_id)
+GROUP BY s.snapshot_id ORDER BY s.snapshot_id DESC LIMIT :limit;
+
+-- name: schemas
+SELECT schema_id, name FROM schemas WHERE begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot);
+
+-- name: tables
+SELECT n.table_id, n.schema_id, s.name, n.name
+FROM table_names n JOIN schemas s ON s.schema_id = n.schema_id
+WHERE n.begin_snapshot_id <= :snapshot AND (n.end_snapshot_id IS NULL OR n.end_snapshot_id > :snapshot);
+
+-- name: columns
+SELECT table_id, field_id, parent_field_id, name, declared_type, stored_type, nullable, default_sql
+FROM columns WHERE begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot)
+ORDER BY table_id, position;
+
+-- name: fragments
+SELECT fragment_id, table_id, storage, path, row_count, size_bytes, sha256, first_row_id, has_row_ids
+FROM fragments WHERE table_id = :table_id AND begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot)
+ORDER BY fragment_id;
+
+-- name: fragments_born
+SELECT fragment_id, table_id, storage, path, row_count, size_bytes, sha256, first_row_id, has_row_ids
+FROM fragments WHERE table_id = :table_id AND begin_snapshot_id > :after AND begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot)
+ORDER BY fragment_id;
+
+-- name: fragments_gone
+SELECT fragment_id FROM fragments WHERE table_id = :table_id AND end_snapshot_id > :after AND end_snapshot_id <= :snapshot;
+
+-- name: statistics
+SELECT s.fragment_id, s.field_id, s.minimum, s.maximum, s.null_count, s.exact, s.may_hold_nan
+FROM fragment_statistics s JOIN fragments f ON f.fragment_id = s.fragment_id
+WHERE f.table_id = :table_id AND f.begin_snapshot_id > :after AND f.begin_snapshot_id <= :snapshot AND (f.end_snapshot_id IS NULL OR f.end_snapshot_id > :snapshot);
+
+-- name: vectors
+SELECT fragment_id, bits, cardinality, row_count, crc32, begin_snapshot_id
+FROM deletion_vectors WHERE table_id = :table_id AND begin_snapshot_id > :after AND begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot);
+
+-- name: inline_rows
+SELECT i.ipc, f.sha256 FROM inline_rows i JOIN fragments f ON f.fragment_id = i.fragment_id WHERE i.fragment_id = :fragment_id;
+
+-- name: winners
+SELECT snapshot_id, committed_at_us, author, statements, operation, blind, transaction_id FROM snapshots WHERE snapshot_id > :base AND snapshot_id <= :head AND branch = 'main' ORDER BY snapshot_id;
+
+-- name: effects
+SELECT snapshot_id, table_id, kinds, rows_added, rows_removed FROM effects WHERE snapshot_id > :base AND snapshot_id <= :head ORDER BY snapshot_id;
+
+-- name: settings
+SELECT name, value FROM settings;
+
+-- name: data_files
+SELECT table_id, path FROM fragments WHERE path IS NOT NULL;
+
+-- name: row_counts
+SELECT (SELECT coalesce(sum(row_count), 0) FROM fragments WHERE table_id = :table_id AND end_snapshot_id IS NULL),
+       (SELECT coalesce(sum(v.cardinality), 0) FROM deletion_vectors v JOIN fragments f USING (fragment_id) WHERE f.table_id = :table_id AND f.end_snapshot_id IS NULL AND v.end_snapshot_id IS NULL);
+
+-- name: oldest_kept
+SELECT (SELECT min(snapshot_id) FROM snapshots), coalesce((SELECT oldest_kept_id FROM tables WHERE table_id = :table_id), 0);

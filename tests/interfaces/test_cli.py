@@ -1,0 +1,285 @@
+"""The command line as a process: exit codes, streams, modes, pipes, and the prompt on a pseudo-terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "lakelite"]
+PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+OWN_TERMINAL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+STEERING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run `lakelite` with these arguments and this standard input, in `tmp_path`."""
+
+    def run(*arguments, stdin="", **environment):
+        return subprocess.run(
+            [*COMMAND, *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            cwd=tmp_path,
+            timeout=60,
+            env=os.environ | environment,
+        )
+
+    return run
+
+
+def test_statements_in_order(run, tmp_path):
+    (tmp_path / "b.sql").write_text("\ufeffINSERT INTO t VALUES (2); SELECT count(*) AS n FROM t;\n")
+    done = run("x.lake", "--csv", "-c", "CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1)", "-f", "b.sql", "-c", "SELECT a FROM t ORDER BY a")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "n\n2\na\n1\n2\n", "")
+    assert run("x.lake", "--json", "-f", "-", stdin="SELECT sum(a) AS s FROM t").stdout == '[{"s": 3}]\n'
+
+
+def test_box_is_the_default_and_does_not_elide_in_a_pipe(run):
+    done = run("-c", f"SELECT {'x' * 300!r} AS t, 1 AS n")
+    assert "x" * 300 in done.stdout
+    assert done.stdout.startswith("┌")
+    assert "\x1b" not in done.stdout
+
+
+def test_command_stops_and_standard_input_goes_on(run):
+    script = "SELECT 1 AS a; SELECT * FROM nowhere; SELECT 2 AS a;"
+    stopped = run("--csv", "-c", script, "-c", "SELECT 3 AS a")
+    assert (stopped.returncode, stopped.stdout) == (1, "a\n1\n")
+    assert stopped.stderr.startswith("error: ")
+    assert "nowhere" in stopped.stderr
+    assert "Traceback" not in stopped.stderr
+    went_on = run("--csv", stdin=script)
+    assert (went_on.returncode, went_on.stdout) == (1, "a\n1\na\n2\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--safe"], "--safe is not available yet"),
+        (["--mode", "xml"], "invalid choice"),
+        (["--isolation", "chaos"], "no isolation level 'chaos'"),
+        (["a", "b"], "unrecognized arguments"),
+        (["-f", "missing.sql"], "cannot read missing.sql: No such file"),
+        (["-f", "latin.sql"], "latin.sql is not UTF-8 text (byte 8)"),
+        (["--csv", "demo"], "opened as ./demo"),
+        ([""], "name of the lake is empty"),
+        (["demo", "a", "b"], "unrecognized arguments"),
+    ],
+)
+def test_usage(run, tmp_path, arguments, words):
+    (tmp_path / "latin.sql").write_bytes(b"select '\xe4'")
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+
+
+def test_help_and_version(run):
+    assert run("--version").stdout.startswith("lakelite ")
+    text = run("--help")
+    assert text.returncode == 0
+    for option in ("-c", "-f", "--mode", "--json", "--csv", "--read-only", "--safe", "--isolation", "demo", "exit codes"):
+        assert option in text.stdout
+
+
+def test_a_lake_that_cannot_be_opened(run, tmp_path):
+    (tmp_path / "file").write_text("no lake")
+    for arguments in (["file"], ["missing", "--read-only"], ["missing", "--no-create"], ["file/below"]):
+        done = run(*arguments, "-c", "SELECT 1")
+        assert (done.returncode, done.stdout) == (3, ""), arguments
+        assert done.stderr.startswith("error: ")
+    assert not (tmp_path / "missing").exists()
+
+
+def test_read_only(run):
+    run("x.lake", "-c", "CREATE TABLE t (a INTEGER)")
+    done = run("x.lake", "--read-only", "-c", "INSERT INTO t VALUES (1)")
+    assert done.returncode == 1
+    assert run("x.lake", "--read-only", "--csv", "-c", "SELECT count(*) AS n FROM t").stdout == "n\n0\n"
+
+
+def test_isolation(run):
+    done = run("--csv", "--isolation", "Write_Serializable", "-c", "SELECT 1 AS a")
+    assert (done.returncode, done.stdout) == (0, "a\n1\n")
+
+
+def test_an_open_transaction_is_rolled_back_and_said(run):
+    done = run("x.lake", "-c", "CREATE TABLE t (a INTEGER); BEGIN; INSERT INTO t VALUES (1)")
+    assert done.returncode == 0
+    assert "rolled back" in done.stderr
+    assert run("x.lake", "--csv", "-c", "SELECT count(*) AS n FROM t").stdout == "n\n0\n"
+
+
+def test_a_conflict_has_its_own_code(run, tmp_path):
+    run("x.lake", "-c", "CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1), (2)")
+    change = "BEGIN; UPDATE t SET a = 11 WHERE a = 1; SELECT 'ready' AS s"
+    command = [*COMMAND, "x.lake", "--csv", "--isolation", "snapshot", "-c", change, "-f", "-"]
+    with subprocess.Popen(command, cwd=tmp_path, text=True, **PIPES) as loser:
+        assert [loser.stdout.readline() for _ in range(2)] == ["s\n", "ready\n"]
+        assert run("x.lake", "-c", "UPDATE t SET a = 10 WHERE a = 1").returncode == 0
+        _, said = loser.communicate("COMMIT; SELECT 'not reached'", timeout=60)
+    assert loser.returncode == 5
+    assert said.startswith("error: transaction conflict")
+    assert run("x.lake", "--csv", "-c", "SELECT a FROM t ORDER BY a").stdout == "a\n2\n10\n"
+
+
+@pytest.mark.parametrize("mode", ["csv", "json", "jsonl"])
+def test_a_thousand_rows_parse_back(run, mode):
+    query = (
+        "SELECT i::BIGINT AS i, CASE WHEN i % 3 > 0 THEN 'text, \"' || i END AS t, (i / 8)::DECIMAL(12,3) AS d FROM range(1000) AS r(i) ORDER BY i"
+    )
+    done = run("--mode", mode, "-c", query)
+    assert (done.returncode, done.stderr) == (0, "")
+    text = done.stdout
+    if mode == "csv":
+        got = [(int(r["i"]), r["t"] or None, float(r["d"])) for r in csv.DictReader(text.splitlines())]
+    else:
+        rows = json.loads(text) if mode == "json" else map(json.loads, text.splitlines())
+        got = [(r["i"], r["t"], r["d"]) for r in rows]
+    assert got == [(i, f'text, "{i}' if i % 3 else None, i / 8) for i in range(1000)]
+
+
+def test_a_broken_pipe_ends_quietly(tmp_path):
+    command = [*COMMAND, "--csv", "-c", "SELECT * FROM range(10000000)"]
+    with subprocess.Popen(command, cwd=tmp_path, text=True, **PIPES) as process:
+        assert process.stdout.readline() == "range\n"
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(30) == 141
+
+
+def test_a_full_disk_is_an_error(tmp_path):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("this system has no /dev/full")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*COMMAND, "-c", "SELECT 1"], stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path, timeout=60)
+    assert done.returncode == 1
+    assert "No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_interrupted_script(tmp_path):
+    long = "SELECT 1 AS a; SELECT count(*) FROM range(100000000000) AS r(i) WHERE sqrt(i) < 0; SELECT 2 AS a"
+    with subprocess.Popen([*COMMAND, "--csv"], cwd=tmp_path, text=True, **PIPES) as process:
+        process.stdin.write(long)
+        process.stdin.close()
+        assert process.stdout.readline() == "a\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert process.stdout.read() == "1\n"
+        assert process.stderr.read() == "interrupted\n"
+
+
+class Terminal:
+    """`lakelite` on a pseudo-terminal of its own."""
+
+    def __init__(self, directory, *arguments):
+        self.controller, follower = pty.openpty()
+        environment = os.environ | {"XDG_STATE_HOME": str(directory / "state"), "TERM": "xterm", "COLUMNS": "40", "LINES": "50"}
+        environment.pop("NO_COLOR", None)
+        command = [sys.executable, "-c", OWN_TERMINAL, *COMMAND, *arguments]
+        self.process = subprocess.Popen(
+            command, stdin=follower, stdout=follower, stderr=follower, cwd=directory, env=environment, start_new_session=True
+        )
+        os.close(follower)
+
+    def type(self, text):
+        os.write(self.controller, text.encode())
+
+    def until(self, words, seconds=30):
+        """What is on the terminal up to `words`, with colours and line ends made plain."""
+        seen, end = b"", time.monotonic() + seconds
+        while words not in (text := plain_text(seen)):
+            ready, _, _ = select.select([self.controller], [], [], max(0, end - time.monotonic()))
+            assert ready, f"{words!r} did not come, but {text!r}"
+            seen += os.read(self.controller, 65536)
+        return text
+
+    def close(self):
+        with contextlib.suppress(ProcessLookupError):
+            self.process.kill()
+        self.process.wait()
+        os.close(self.controller)
+
+
+def plain_text(seen):
+    return STEERING.sub("", seen.decode("utf-8", errors="replace")).replace("\r", "")
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    opened = Terminal(tmp_path, "x.lake")
+    yield opened
+    opened.close()
+
+
+def test_prompt(terminal, tmp_path):
+    terminal.until("lake> ")
+    terminal.type("select 1 as a,\r")
+    terminal.until("  ...> ")
+    terminal.type(f"{'y' * 60!r} as long;\r")
+    text = terminal.until(" ms\nlake> ")
+    assert "│       1 │ yyy" in text
+    assert "y… │" in text
+    assert "1 row, " in text
+    terminal.type("create table t as select 1 as a;\r")
+    terminal.until(" ms\nlake> ")
+    terminal.type("begin;\r")
+    terminal.until("lake*> ")
+    terminal.type("select 'my secret' as s;\r")
+    terminal.until(" ms\nlake*> ")
+    terminal.type(".quit\r")
+    terminal.until("A transaction is open")
+    terminal.type("rollback;\r")
+    terminal.until("\nlake> ")
+    terminal.type("\x04")
+    assert terminal.process.wait(20) == 0
+    lines = (tmp_path / "state" / "lakelite" / "history").read_text().splitlines()
+    assert lines == ["select 1 as a,", f"{'y' * 60!r} as long;", "create table t as select 1 as a;", "begin;", "rollback;"]
+
+
+def test_prompt_and_ctrl_c(terminal):
+    terminal.until("lake> ")
+    terminal.type("select half")
+    terminal.until("select half")
+    time.sleep(0.3)  # readline hears a signal only while it waits for a key
+    terminal.type("\x03")
+    terminal.until("lake> ")
+    terminal.type("select count(*) from range(100000000000) as r(i) where sqrt(i) < 0;\r")
+    terminal.until("< 0;\n")
+    time.sleep(0.3)
+    terminal.type("\x03")
+    terminal.until("interrupted\nlake> ", 10)
+    terminal.type("select * from nowhere;\r")
+    assert "error: " in terminal.until("\nlake> ")
+    terminal.type("select 41 + 1 as answer;\r")
+    assert "│      42 │" in terminal.until(" ms\nlake> ")
+    terminal.type(".quit\r")
+    assert terminal.process.wait(20) == 0
+
+
+def test_demo(run, tmp_path):
+    begin = time.monotonic()
+    done = run("demo", "demo")
+    assert (done.returncode, time.monotonic() - begin < 30) == (0, True), done.stdout + done.stderr
+    assert "5 of 5 tables" in done.stderr
+    for words in ("The lake of this demonstration is the directory demo", "A> DELETE FROM flights", "Nobody had to try again", "lakelite ./demo"):
+        assert words in done.stdout
+    assert run("./demo", "--csv", "-c", "SELECT count(*) AS n FROM airlines").stdout == "n\n16\n"
+    again = run("demo", "demo")
+    assert again.returncode == 3
+    assert "not empty" in again.stderr
