@@ -23,6 +23,7 @@ from lakelite.language import statements as st
 from lakelite.language.parse import iter_statements
 from lakelite.maintenance import flush as flushing
 from lakelite.maintenance.vacuum import vacuum
+from lakelite.model import fold
 from lakelite.opening import Opened
 from lakelite.results import Result
 from lakelite.settings import DUCKDB_SETTINGS, Settings, level_named
@@ -32,7 +33,7 @@ from lakelite.storage.engine_errors import translate
 from lakelite.storage.leases import SessionLease
 from lakelite.transaction import commit as committing
 from lakelite.transaction.commit import CommitResult, Landing
-from lakelite.transaction.execution import Call, Done, Execution, find_table
+from lakelite.transaction.execution import Call, Done, Execution, find_table, missing_schema
 from lakelite.transaction.run import READS_ONLY
 from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.view import LakeView
@@ -111,7 +112,9 @@ class Session:
 
     def _translated(self, error: duckdb.Error, text: str) -> Error:
         namespace = self._tx.work.namespace if self._tx else self._view.namespace if self._view else None
-        return translate(error, text, [t.name for t in namespace.tables.values()] if namespace else [])
+        if namespace is None:
+            return translate(error, text)
+        return translate(error, text, [t.qualified for t in namespace.tables.values()], [s.name for s in namespace.schemas.values()])
 
     def _dispatch(self, statement: st.Statement, values: Mapping[str, Any]) -> Result:
         operation = statement.operation
@@ -354,6 +357,8 @@ class Session:
             case st.ShowTables(everything=True):
                 return look.show_all_tables(work.namespace, self._opened.paths.root.name)
             case st.ShowTables():
+                if operation.schema is not None and fold(operation.schema) not in work.namespace.schemas:
+                    raise missing_schema(work, operation.schema, 0, call)
                 return look.show_tables(work.namespace, operation.schema)
             case st.ShowSchemas():
                 return look.show_schemas(work.namespace)

@@ -40,7 +40,8 @@ _SCALAR = frozenset(
     upper lower trim ltrim rtrim length len concat concat_ws replace substr substring left right lpad rpad starts_with ends_with
     contains prefix suffix strpos instr reverse repeat split_part regexp_matches regexp_replace regexp_extract md5 hash
     date_trunc date_part date_diff date_add datediff extract year month day hour minute second strftime strptime make_date
-    to_timestamp epoch epoch_ms isnan isinf isfinite typeof now decimal numeric varchar""".split()
+    to_timestamp epoch epoch_ms isnan isinf isfinite typeof now decimal numeric varchar
+    list_contains list_has list_filter list_transform list_value list_extract struct_pack struct_extract""".split()
 )
 _ROW_PLACE = frozenset("rowid file_row_number filename file_index _row_id current_schema".split())
 _QUERY_WORDS = frozenset(

@@ -9,7 +9,7 @@ from bisect import bisect_left
 
 from lakelite.language.analyse import is_row_local
 from lakelite.language.reader import QUERY_HEADS, Reader
-from lakelite.language.source import plain_with_parameters, splice, splice_text, wrong
+from lakelite.language.source import merged, plain_with_parameters, splice, splice_text, wrong
 from lakelite.language.statements import Assignment, CopyFrom, CopyTo, Delete, Insert, Name, Sql, Truncate, Update
 from lakelite.language.tokens import folded, unquote
 from lakelite.model import quote
@@ -61,7 +61,8 @@ def read_delete(reader: Reader, ctes: Sql | None) -> Delete:
 def read_update(reader: Reader, ctes: Sql | None) -> Update:
     """Behind UPDATE: name [[AS] alias] SET column = value, … [WHERE condition]."""
     target = _target(reader)
-    alias = None if reader.sees("SET") and reader.peek(1).word != "SET" else _alias(reader)
+    is_clause = reader.sees("SET") and not (reader.peek(1).word == "SET" and reader.sees_identifier(2))
+    alias = None if is_clause else _alias(reader)
     reader.expect("SET")
     first = reader.index
     assignments = _assignments(reader, target, alias)
@@ -97,7 +98,7 @@ def read_copy(reader: Reader) -> CopyFrom | CopyTo:
     query = f"SELECT {shown} FROM {schema}{quote(target.name)}"
     head = splice_text(reader.source, 0, before)
     tail = splice_text(reader.source, behind, reader.tokens[-1].end)
-    sql = Sql((*head.parts, f"({query})", *tail.parts), tail.parameters, 0)
+    sql = Sql(merged([*head.parts, f"({query})", *tail.parts]), tail.parameters, 0)
     return CopyTo(sql, Sql((query,), (), before))
 
 

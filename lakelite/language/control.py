@@ -84,7 +84,7 @@ def read_show(reader: Reader) -> Query | ShowTables | ShowSchemas | ShowSettings
         target = reader.name()
         reader.finish()
         return DescribeTable(target)
-    if reader.peek().word in QUERY_HEADS and reader.peek(1).kind != "end":
+    if reader.peek().kind == "string" or (reader.peek().word in QUERY_HEADS and reader.peek(1).kind != "end"):
         return Query(splice(reader.source, 0, len(reader.tokens)))
     if reader.accept("TABLES"):
         return _tables(reader)

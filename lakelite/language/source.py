@@ -112,24 +112,33 @@ def splice_text(source: Source, start: int, end: int) -> Sql:
     edits = source.edits
     parts: list[str | TimeTravel] = []
     names: dict[str, None] = {}
-    pending: list[str] = []
     position = start
     for index in range(bisect_left(edits, start, key=lambda edit: edit.start), len(edits)):
         edit = edits[index]
         if edit.start >= end:
             break
-        pending.append(source.text[position : edit.start])
+        parts += [source.text[position : edit.start], edit.part]
         position = edit.end
         if edit.parameter is not None:
             names[edit.parameter] = None
-        if isinstance(edit.part, str):
-            pending.append(edit.part)
-        else:
-            parts += ["".join(pending), edit.part]
-            pending = []
-    pending.append(source.text[position:end])
-    parts.append("".join(pending))
-    return Sql(tuple(part for part in parts if part != "") or ("",), tuple(names), start)
+    parts.append(source.text[position:end])
+    return Sql(merged(parts), tuple(names), start)
+
+
+def merged(parts: list[str | TimeTravel]) -> tuple[str | TimeTravel, ...]:
+    """The same parts with texts that touch as one text, and without empty ones."""
+    found: list[str | TimeTravel] = []
+    texts: list[str] = []
+    for part in [*parts, None]:
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        if whole := "".join(texts):
+            found.append(whole)
+        texts = []
+        if part is not None:
+            found.append(part)
+    return tuple(found)
 
 
 def plain(source: Source, first: int, stop: int, where: str) -> str:
@@ -149,7 +158,7 @@ def _check_text(text: str, tokens: list[Token]) -> None:
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > STATEMENT_BYTES:
         hint = "use COPY t FROM a file, executemany or append for much data"
-        raise wrong(text, 0, f"the statement has {size} bytes, more than the limit of {STATEMENT_BYTES} (setting statement_bytes)", hint)
+        raise wrong(text, 0, f"the statement is longer than {STATEMENT_BYTES} bytes, the limit statement_bytes", hint)
     if tokens[-1].kind == "bad":
         raise wrong(text, tokens[-1].start, f"unterminated {tokens[-1].word}", "it begins here and is never closed")
     if size != len(text) and (lone := next((i for i, c in enumerate(text) if "\ud800" <= c <= "\udfff"), None)) is not None:

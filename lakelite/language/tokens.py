@@ -64,7 +64,7 @@ class Token(NamedTuple):
 class Piece(NamedTuple):
     """One statement of a script, without its semicolon: from its first token or comment to its last token.
 
-    A piece longer than the limit has only its first tokens.
+    A piece longer than the limit, which is refused, reaches to the end of the script.
     """
 
     text: str
@@ -138,7 +138,9 @@ def _scan(text: str, position: int, base: int) -> tuple[list[Token], int]:
                 kind, position, word = "bad", len(text), _UNCLOSED[word]
         elif kind in _OPENED:
             kind, position, word = _opened(text, kind, start, position)
-        if kind != "comment" and (position - base <= STATEMENT_BYTES or word == ";" or not tokens):
+        if position - base > STATEMENT_BYTES:
+            kind, position, word = "bad", len(text), "statement"
+        if kind != "comment":
             tokens.append(Token(kind, start - base, position - base, word))
         if word == ";":
             return tokens, position

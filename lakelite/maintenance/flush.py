@@ -27,20 +27,21 @@ def flush(tx: Transaction, table: Table) -> None:
     execution = tx.execution
     state = execution.view.state(table)
     scan = execution.engine.addressed(state, [f for f in state.fragments.values() if f.storage == "inline"])
-    firsts = ", ".join(f"({i}, {f.first_row_id})" for i, f in enumerate(scan.fragments))
+    sources = list(scan.fragments.values())
+    firsts = ", ".join(f"({number}, {i}, {f.first_row_id})" for i, (number, f) in enumerate(scan.fragments.items()))
     columns = ", ".join(f"s.{quote(c.name)}" for c in table.columns)
     row_id = quote("_lake_kept_row_id")
     rows = (
         f"SELECT {columns}, coalesce(s.{scan.row_id}, m.first + s.{scan.position}) AS {row_id}"
-        f" FROM ({scan.sql}) s JOIN (VALUES {firsts}) m(source, first) ON m.source = s.{scan.source} ORDER BY s.{scan.source}, s.{scan.position}"
+        f" FROM ({scan.sql}) s JOIN (VALUES {firsts}) m(source, place, first) ON m.source = s.{scan.source} ORDER BY m.place, s.{scan.position}"
     )
     place = replace(execution.place(), limits=replace(execution.limits, inline_rows=0, inline_bytes=0))
     staged = execution.keep(fragments.write(execution.engine, place, table, rows, {}, row_id=row_id))
     if staged is None:
         return
-    runs = composition.in_order([(f, state.vectors.get(f.fragment_id)) for f in scan.fragments])
+    runs = composition.in_order([(f, state.vectors.get(f.fragment_id)) for f in sources])
     gone = {}
-    for fragment in scan.fragments:
+    for fragment in sources:
         vector = state.vectors.get(fragment.fragment_id)
         live = deletion.everything(fragment.row_count)
         gone[fragment.fragment_id] = live if vector is None else live - vector.positions

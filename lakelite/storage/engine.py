@@ -1,8 +1,7 @@
 """DuckDB, as one connection of lakelite uses it: a private in-memory database that shows the lake's tables as views.
 
-Owns the DuckDB connection, the views, and what is cached of immutable things: decoded inline fragments and bitstrings of
-deletion vectors (both as DuckDB tables, so that every cursor sees them). Never decides what a snapshot holds and never
-writes to the lake.
+Owns the DuckDB connection, the views, and the empty copies of tables on which DuckDB's own INSERT runs. Never decides what
+a snapshot holds and never writes to the lake.
 
 A view is made for one `TableState` and remade when the state's stamp changes. Everything internal lives in the attached
 database `lake_internal`, away from the user's names.
@@ -10,41 +9,25 @@ database `lake_internal`, away from the user's names.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from lakelite.contents import TableState
-from lakelite.deletion import DeletionVector, bitstring
-from lakelite.model import MAIN_SCHEMA, ROW_ID_COLUMN, ROW_ID_FIELD, Column, Field, Fragment, Table, fold, literal, quote
-from lakelite.storage import types
+from lakelite.model import MAIN_SCHEMA, Fragment, Table, fold, quote
+from lakelite.storage import scan
+from lakelite.storage.cache import Cache
 from lakelite.storage.files import LakePaths
+from lakelite.storage.scan import Addressed
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 INTERNAL = "lake_internal"
-VECTORS = f"{INTERNAL}.main.vectors"
 VERSION_VIEWS_KEPT = 64
-INLINE_ROWS_KEPT = 1_000_000
-ROW_ID_STORED = Field(ROW_ID_FIELD, ROW_ID_COLUMN, "BIGINT")
-
-
-@dataclass(frozen=True, slots=True)
-class Addressed:
-    """A scan that also gives row addresses. `sql`: a SELECT; its columns `source`, `position`, `row_id` come before the table's own.
-
-    `fragments[source]` is the fragment of a row; `row_id` is the stored one or NULL.
-    """
-
-    sql: str
-    fragments: tuple[Fragment, ...]
-    source: str
-    position: str
-    row_id: str
+STAGE_ROWS_KEPT = 10_000
+_CONFIG = {"python_enable_replacements": "false", "autoinstall_known_extensions": "false"}
 
 
 class Engine:
@@ -52,22 +35,17 @@ class Engine:
 
     def __init__(self, paths: LakePaths, spill: str, load_inline: Callable[[int], bytes], cache_bytes: int) -> None:
         self._paths = paths
-        self._load_inline = load_inline
-        self._cache_bytes = cache_bytes
-        self._duckdb = duckdb.connect(":memory:", config={"python_enable_replacements": "false", "autoinstall_known_extensions": "false", "temp_directory": spill})
+        self._duckdb = duckdb.connect(":memory:", config={**_CONFIG, "temp_directory": spill})
         self.work = self._duckdb.cursor()  # for everything that is not a result a user reads from
-        self.do(f"ATTACH ':memory:' AS {INTERNAL}; CREATE TABLE {VECTORS} (vector BIGINT, bits BIT)")
+        self.do(f"ATTACH ':memory:' AS {INTERNAL}")
+        self._cache = Cache(self.work, INTERNAL, load_inline, cache_bytes)
         self._names = self._duckdb.cursor()
         self._names.execute("ATTACH ':memory:' AS lake_names; USE lake_names").fetchall()
         self._views: dict[tuple[str, str], int] = {}
         self._version_views: dict[tuple[int, str, str], int] = {}
         self._schemas: set[str] = {MAIN_SCHEMA}
-        self._vectors: dict[int, int] = {}  # stamp of a deletion vector → its number in VECTORS
-        self._vector_bytes = 0
-        self._numbers = itertools.count(1)
-        self._inline: dict[int, dict[int, int]] = {}  # table id → fragment id → rows, of what the inline table holds
-        self._inline_fields: dict[int, dict[int, str]] = {}  # table id → field id → stored type
         self._stages: dict[int, Table] = {}  # table id → the definition that its stage has
+        self._stage_rows: dict[int, int] = {}
         self._sized: set[int] = set()  # committed files whose size was found as catalogued
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
@@ -135,171 +113,76 @@ class Engine:
             self.do(f"CREATE SCHEMA IF NOT EXISTS {quote(name)}")
             self._schemas.add(fold(name))
 
-    # Relations: the rows of a table state as a SELECT.
+    # The rows of a table state as SQL.
 
     def relation(self, state: TableState) -> str:
-        """A SELECT of the table's columns over its live rows: clean files in one scan, files with deletions in another, inline rows in a third."""
-        columns = state.table.columns
-        select = ", ".join(f"{types.decode(_column(c), c.type)} AS {quote(c.name)}" for c in columns)
-        parts = [f"SELECT {select} FROM {scan.sql}" for scan in self._scans(state, state.fragments.values())]
-        return " UNION ALL ".join(parts) if parts else self._nothing(columns)
+        """A SELECT of the table's columns over its live rows."""
+        files, inline = self._groups(state, state.fragments.values())
+        return scan.relation(state, files, inline, self._kept(state, files, inline))
 
     def addressed(self, state: TableState, fragments: Iterable[Fragment] | None = None) -> Addressed:
         """The live rows of the given fragments (None: of all) with their row addresses."""
-        columns = state.table.columns
-        taken = {fold(c.name) for c in columns}
-        source, position, row_id = (_free(name, taken) for name in ("_lake_source", "_lake_position", "_lake_row_id"))
-        select = ", ".join(["", *(f"{types.decode(_column(c), c.type)} AS {quote(c.name)}" for c in columns)])
-        parts: list[str] = []
-        order: list[Fragment] = []
-        for scan in self._scans(state, state.fragments.values() if fragments is None else fragments, row_ids=True):
-            address = f"{scan.source(len(order))} AS {source}, {scan.position} AS {position}, {scan.row_id} AS {row_id}"
-            parts.append(f"SELECT {address}{select} FROM {scan.sql}")
-            order.extend(scan.fragments)
-        sql = " UNION ALL ".join(parts) or f"SELECT 0::BIGINT AS {source}, 0::BIGINT AS {position}, NULL::BIGINT AS {row_id}, * FROM ({self._nothing(columns)})"
-        return Addressed(sql, tuple(order), source, position, row_id)
+        files, inline = self._groups(state, state.fragments.values() if fragments is None else fragments)
+        return scan.addressed(state, files, inline, self._kept(state, files, inline))
 
-    def _nothing(self, columns: Sequence[Column]) -> str:
-        return "SELECT " + ", ".join(f"NULL::{c.type} AS {quote(c.name)}" for c in columns) + " WHERE false"
-
-    def _scans(self, state: TableState, fragments: Iterable[Fragment], *, row_ids: bool = False) -> list[_Scan]:
+    @staticmethod
+    def _groups(state: TableState, fragments: Iterable[Fragment]) -> tuple[scan.Groups, scan.Groups]:
         chosen = list(fragments)
-        self._need_vectors([state.vectors[f.fragment_id] for f in chosen if f.fragment_id in state.vectors])
-        inline = [f for f in chosen if f.storage == "inline"]
-        if inline:
-            self._need_inline(state, inline)
-        scans: list[_Scan] = []
-        for storage in ("parquet", "inline"):
-            for dirty in (False, True):
-                some = tuple(f for f in chosen if f.storage == storage and (f.fragment_id in state.vectors) == dirty)
-                if some:
-                    vectors = [self._vectors[state.vectors[f.fragment_id].stamp] for f in some] if dirty else None
-                    scans.append(self._parquet(state.table, some, vectors, row_ids) if storage == "parquet" else self._inline_scan(state.table, some, vectors))
-        return scans
+        files = [f for f in chosen if f.storage == "parquet"]
+        return scan.groups(state, files), scan.groups(state, [f for f in chosen if f.storage == "inline"])
 
-    def _parquet(self, table: Table, fragments: tuple[Fragment, ...], vectors: list[int] | None, row_ids: bool) -> _Scan:
-        files = ", ".join(literal(self._file(f)) for f in fragments)
-        stored = [_renamed(c.stored) for c in table.columns] + ([_renamed(ROW_ID_STORED)] if row_ids else [])
-        numbered = ", file_row_number => true" if row_ids or vectors else ""
-        sql = f"read_parquet([{files}], schema => {types.schema_clause(stored)}{numbered}) p"
-        if vectors:
-            values = ", ".join(f"({i}, {v})" for i, v in enumerate(vectors))
-            sql += (
-                f" JOIN (SELECT m.source, d.bits FROM (VALUES {values}) m(source, vector) JOIN {VECTORS} d ON d.vector = m.vector) v"
-                " ON v.source = p.file_index::BIGINT WHERE get_bit(v.bits, p.file_row_number::INTEGER) = 0"
-            )
-        return _Scan(sql, fragments, lambda start: f"p.file_index::BIGINT + {start}", "p.file_row_number", f"p.f{ROW_ID_FIELD}")
+    def _kept(self, state: TableState, files: scan.Groups, inline: scan.Groups) -> scan.Kept:
+        """Sees to it that the caches hold what the scans need."""
+        paths = {f.fragment_id: self._file(f) for f in (*files.clean, *files.listed, *files.marked)}
+        rows = (*inline.clean, *inline.listed, *inline.marked)
+        table = self._cache.inline(state, rows) if rows else ""
+        return scan.Kept(paths, table, self._cache.vectors_table, self._cache.vectors(state, (*files.marked, *inline.marked)))
 
     def _file(self, fragment: Fragment) -> str:
         """The path of a fragment's file, whose size is compared with the catalog once per session."""
         assert fragment.path is not None
         if fragment.fragment_id in self._sized:
-            return str(self._paths.data_file(fragment.table_id, fragment.path))
+            return str(self._paths.table_folder(fragment.table_id) / fragment.path)
         path = self._paths.existing_data_file(fragment.table_id, fragment.path, fragment.size_bytes)
         if fragment.fragment_id > 0:
             self._sized.add(fragment.fragment_id)
         return str(path)
 
-    def _inline_scan(self, table: Table, fragments: tuple[Fragment, ...], vectors: list[int] | None) -> _Scan:
-        keys = [f.fragment_id for f in fragments]
-        rows = [(i, k, *([vectors[i]] if vectors else [])) for i, k in enumerate(keys)]
-        values = ", ".join(f"({', '.join(map(str, row))})" for row in rows)
-        names = "source, fragment" + (", vector" if vectors else "")
-        sql = f"{self._inline_table(table.table_id)} p JOIN (VALUES {values}) m({names}) ON m.fragment = p.fragment"
-        if vectors:
-            sql += f" JOIN {VECTORS} v ON v.vector = m.vector WHERE get_bit(v.bits, p.position::INTEGER) = 0"
-        return _Scan(sql, fragments, lambda start: f"m.source::BIGINT + {start}", "p.position", f"p.f{ROW_ID_FIELD}")
-
-    # Caches.
-
-    def _need_vectors(self, vectors: Sequence[DeletionVector]) -> None:
-        missing = [v for v in vectors if v.stamp not in self._vectors]
-        for vector in missing:
-            number = next(self._numbers)
-            bits = bitstring(vector)
-            self.do(f"INSERT INTO {VECTORS} SELECT ?, ?::BLOB::BIT", [number, bits])
-            self._vectors[vector.stamp] = number
-            self._vector_bytes += len(bits)
-
-    def _need_inline(self, state: TableState, fragments: Sequence[Fragment]) -> None:
-        held = self._inline.setdefault(state.table.table_id, {})
-        self._need_inline_table(state.table)
-        missing = [f for f in fragments if f.fragment_id not in held]
-        if not missing:
-            return
-        import pyarrow as pa
-
-        pieces = [self._numbered(f, state.staged_rows.get(f.fragment_id) or self._load_inline(f.fragment_id)) for f in missing]
-        self.insert_arrow(self._inline_table(state.table.table_id), pa.concat_tables(pieces, promote_options="default"))
-        held.update({f.fragment_id: f.row_count for f in missing})
-
-    @staticmethod
-    def _numbered(fragment: Fragment, ipc: bytes) -> pa.Table:
-        import numpy as np
-        import pyarrow as pa
-
-        rows = pa.ipc.open_stream(ipc).read_all()
-        if rows.num_rows != fragment.row_count:
-            from lakelite.errors import InternalError
-
-            raise InternalError(f"inline fragment {fragment.fragment_id} holds {rows.num_rows} rows, the catalog says {fragment.row_count}")
-        where = pa.table({"fragment": np.full(rows.num_rows, fragment.fragment_id), "position": np.arange(rows.num_rows)})
-        for name in rows.column_names:
-            where = where.append_column(name, rows.column(name))
-        return where
-
-    def insert_arrow(self, target: str, rows: pa.Table) -> None:
-        """INSERT INTO target BY NAME the rows of an Arrow table."""
-        self.work.register("lake_arrow", rows)
-        try:
-            self.do(f"INSERT INTO {target} BY NAME SELECT * FROM lake_arrow")
-        finally:
-            self.work.unregister("lake_arrow")
-
     def renumber(self, table_id: int, fragments: Mapping[int, int]) -> None:
-        """Staged inline fragments have been committed: from their negative ids to the real ones, where they are held."""
-        held = self._inline.get(table_id, {})
-        for staged, real in fragments.items():
-            if staged in held:
-                self.do(f"UPDATE {self._inline_table(table_id)} SET fragment = ? WHERE fragment = ?", [real, staged])
-                held[real] = held.pop(staged)
-
-    @staticmethod
-    def _inline_table(table_id: int) -> str:
-        return f"{INTERNAL}.main.inline_{table_id}"
-
-    def _need_inline_table(self, table: Table) -> None:
-        wanted = {c.field_id: c.stored.type for c in table.columns} | {ROW_ID_FIELD: "BIGINT"}
-        known = self._inline_fields.get(table.table_id)
-        if known is None:
-            columns = ", ".join(f"f{field} {stored}" for field, stored in wanted.items())
-            self.do(f"CREATE TABLE {self._inline_table(table.table_id)} (fragment BIGINT, position BIGINT, {columns})")
-            self._inline_fields[table.table_id] = wanted
-            return
-        for field, stored in wanted.items():
-            if field not in known:
-                self.do(f"ALTER TABLE {self._inline_table(table.table_id)} ADD COLUMN f{field} {stored}")
-                known[field] = stored
+        """Staged fragments have been committed: from their negative ids to the real ones."""
+        self._cache.renumber(table_id, fragments)
 
     def trim(self) -> None:
-        """Bounds the caches; called between statements. What is dropped is loaded again when it is next needed, and a result
-        that is still being read keeps DuckDB's snapshot of it."""
-        if self._vector_bytes <= self._cache_bytes and sum(sum(held.values()) for held in self._inline.values()) <= INLINE_ROWS_KEPT:
-            return
-        for table_id in self._inline:
-            self.do(f"DROP TABLE IF EXISTS {self._inline_table(table_id)} CASCADE")
-        self.do(f"DELETE FROM {VECTORS}")
-        self._inline.clear()
-        self._inline_fields.clear()
-        self._vectors.clear()
-        self._vector_bytes = 0
-        self._views = dict.fromkeys(self._views, 0)
-        self._version_views = dict.fromkeys(self._version_views, 0)
+        """Bounds the caches; called between statements."""
+        if self._cache.trim():
+            self._views = dict.fromkeys(self._views, 0)
+            self._version_views = dict.fromkeys(self._version_views, 0)
+
+    # Arrow.
+
+    def arrow(self, sql: str, parameters: Mapping[str, Any]) -> pa.Table:
+        """Runs one statement that gives rows; all of them as an Arrow table."""
+        return self.work.sql(sql, params=dict(parameters)).to_arrow_table()
+
+    def arrow_up_to(self, sql: str, parameters: Mapping[str, Any], row_count: int) -> pa.Table | None:
+        """The rows of a SELECT as an Arrow table, or None if they are more than `row_count`: then it was stopped on the way."""
+        import pyarrow as pa
+
+        reader = self.work.sql(sql, params=dict(parameters)).to_arrow_reader(max(row_count, 1) + 1)
+        batches: list[pa.RecordBatch] = []
+        try:
+            for batch in reader:
+                batches.append(batch)
+                if sum(b.num_rows for b in batches) > row_count:
+                    return None
+            return pa.Table.from_batches(batches, reader.schema)
+        finally:
+            reader.close()
 
     # Statements that DuckDB itself runs on an empty copy of a table.
 
     def stage(self, table: Table) -> str:
-        """The qualified name of an empty DuckDB table with the columns, NOT NULLs and defaults of `table`."""
+        """The qualified name of a DuckDB table with the columns, NOT NULLs and defaults of `table`, for DuckDB's own INSERT."""
         known = self._stages.get(table.table_id)
         name = f"{INTERNAL}.stage_{table.table_id}.{quote(table.name)}"
         if known != table:
@@ -310,28 +193,12 @@ class Engine:
             self._stages[table.table_id] = table
         return name
 
-
-@dataclass(frozen=True, slots=True)
-class _Scan:
-    """A FROM clause (with its WHERE) over fragments of one kind. `source(n)`: the number of a row's fragment when n came before."""
-
-    sql: str
-    fragments: tuple[Fragment, ...]
-    source: Callable[[int], str]
-    position: str
-    row_id: str
-
-
-def _column(column: Column) -> str:
-    return f"p.f{column.field_id}"
-
-
-def _renamed(stored: Field) -> Field:
-    """The field under the name `f<id>`, which no column, file_row_number or file_index can clash with."""
-    return Field(stored.field_id, f"f{stored.field_id}", stored.type, stored.children)
-
-
-def _free(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    return name
+    def insert_returning(self, table: Table, insert: str, returning: str, parameters: Mapping[str, Any]) -> pa.Table:
+        """DuckDB's own INSERT into the stage of `table`, and what its RETURNING gives. What it leaves in the stage is never read."""
+        rows = self.arrow(f"{insert}\nRETURNING {returning}", parameters)
+        held = self._stage_rows.get(table.table_id, 0) + rows.num_rows
+        if held > STAGE_ROWS_KEPT:
+            self.do(f"TRUNCATE {self.stage(table)}")
+            held = 0
+        self._stage_rows[table.table_id] = held
+        return rows

@@ -17,12 +17,17 @@ from lakelite.storage.fragment import NOT_NULL_MARK
 
 _QUOTED_LINE = re.compile(r"\n\nLINE (\d+): (.*)\n( *)\^+(?:~*)[^\n]*", re.DOTALL)
 _PREFIX = re.compile(r"^(?:[A-Z][A-Za-z-]*(?: [A-Za-z-]+)* )?(?:Error|Exception): ")
-_MISSING_TABLE = re.compile(r"^Table with name \"?(.+?)\"? does not exist!.*", re.DOTALL)
+_MISSING_TABLE = re.compile(r"^Table with name \"?(.+?)\"? does not exist(?:!| because schema \"(.+?)\" does not exist).*", re.DOTALL)
+_OTHER_ADVICE = re.compile(r"(?:, or|\n*Use \"?)\s*SET \w+\s*=.*", re.DOTALL)  # settings of DuckDB's that are none of ours
+_FOUND_BEHIND = re.compile(r"^Values list (?=\")")  # a view is made of one; the user's table is not
+_NOT_NULL = "NOT NULL constraint failed: "
+_NOT_NULL_HINT = "give a value, or a DEFAULT to the column"
 _KINDS: tuple[tuple[type[BaseException], type[errors.Error]], ...] = (
     (duckdb.InterruptException, errors.OperationalError),
     (duckdb.OutOfMemoryException, errors.OperationalError),
     (duckdb.IntegrityError, errors.IntegrityError),
     (duckdb.DataError, errors.DataError),
+    (duckdb.InvalidInputException, errors.DataError),
     (duckdb.NotSupportedError, errors.NotSupportedError),
     (duckdb.ProgrammingError, errors.ProgrammingError),
     (duckdb.InternalError, errors.InternalError),
@@ -31,24 +36,30 @@ _KINDS: tuple[tuple[type[BaseException], type[errors.Error]], ...] = (
 )
 
 
-def translate(error: duckdb.Error, text: str, tables: Iterable[str] = ()) -> errors.Error:
-    """Our error for DuckDB's. `text`: the statement as the user wrote it; `tables`: names to suggest for a missing one."""
+def translate(error: duckdb.Error, text: str, tables: Iterable[str] = (), schemas: Iterable[str] = ()) -> errors.Error:
+    """Our error for DuckDB's. `text`: the statement as the user wrote it; `tables`, `schemas`: names to suggest for a missing one."""
     raw = str(error)
     quoted = _QUOTED_LINE.search(raw)
     message = (raw[: quoted.start()] if quoted else raw).strip()
     kind = next(ours for theirs, ours in _KINDS if isinstance(error, theirs))
     if NOT_NULL_MARK in message:
-        return errors.IntegrityError("NOT NULL constraint failed: " + message.split(NOT_NULL_MARK, 1)[1].strip(), hint="give a value, or a DEFAULT to the column")
+        message = _NOT_NULL + message.split(NOT_NULL_MARK, 1)[1].strip()
+        return errors.IntegrityError(message, hint=_NOT_NULL_HINT)
     if isinstance(error, duckdb.InterruptException):
         return errors.OperationalError("interrupted", hint="the statement was undone; run it again if you want it")
-    message = _PREFIX.sub("", message)
-    hint = None
-    missing = _MISSING_TABLE.match(message)
-    if missing:
-        message = f'table "{missing[1]}" does not exist'
-        near = difflib.get_close_matches(missing[1], list(tables), n=3, cutoff=0.5)
-        hint = f"did you mean {', '.join(near)}?" if near else "SHOW TABLES lists the tables of this lake"
+    message = _OTHER_ADVICE.sub("", _FOUND_BEHIND.sub("", _PREFIX.sub("", message)))
+    hint = _NOT_NULL_HINT if message.startswith(_NOT_NULL) else None
+    if missing := _MISSING_TABLE.match(message):
+        message, hint = _missing(missing[1], missing[2], list(tables), list(schemas))
     return kind(message, hint=hint, position=_position(quoted, text) if quoted else None)
+
+
+def _missing(table: str, schema: str | None, tables: list[str], schemas: list[str]) -> tuple[str, str]:
+    """The message and the hint for a table that DuckDB does not find. It knows of a schema only once a table of it was shown."""
+    if schema is not None and schema.lower() not in [s.lower() for s in schemas]:
+        return f'schema "{schema}" does not exist', f"the schemas are: {', '.join(sorted(schemas))}"
+    near = difflib.get_close_matches(table, tables, n=3, cutoff=0.5)
+    return f'table "{table}" does not exist', f"did you mean {', '.join(near)}?" if near else "SHOW TABLES lists the tables of this lake"
 
 
 def _position(quoted: re.Match[str], text: str) -> errors.Position | None:

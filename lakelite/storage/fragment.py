@@ -9,11 +9,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakelite.model import ROW_ID_COLUMN, ROW_ID_FIELD, Column, Field, Fragment, Limits, Table, literal, quote
 from lakelite.storage import files, statistics, types
-from lakelite.storage.engine import ROW_ID_STORED, Engine
+from lakelite.storage.engine import Engine
+from lakelite.storage.scan import ROW_ID_STORED, renamed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 NOT_NULL_MARK = "lakelite: NOT NULL constraint failed: "  # how errors.py of the engine knows its own error() call
 
@@ -36,25 +40,20 @@ class Place:
     limits: Limits
 
 
-def stored_select(table: Table, rows: str, *, inline: bool, row_id: str | None) -> str:
-    """A SELECT of the stored form of `rows` (a SELECT with the table's columns by name). `row_id`: a column of `rows`, or None."""
-    select = [f"{types.encode(_checked(table, c), c.type)} AS {_stored_name(c.stored, inline)}" for c in table.columns]
+def stored_select(table: Table, rows: str, *, row_id: str | None) -> str:
+    """A SELECT of the stored form of `rows` (a SELECT with the table's columns by name), for a file. `row_id`: a column of `rows`, or None."""
+    select = [f"{stored_value(table, c, f'r.{quote(c.name)}')} AS {quote(c.stored.name)}" for c in table.columns]
     if row_id is not None:
-        select.append(f"r.{row_id}::BIGINT AS {_stored_name(ROW_ID_STORED, inline)}")
+        select.append(f"r.{row_id}::BIGINT AS {quote(ROW_ID_COLUMN)}")
     return f"SELECT {', '.join(select)} FROM ({rows}) r"
 
 
-def _stored_name(stored: Field, inline: bool) -> str:
-    return f"f{stored.field_id}" if inline else quote(stored.name)
-
-
-def _checked(table: Table, column: Column) -> str:
-    """The column's value; an error for NULL where it is NOT NULL."""
-    value = f"r.{quote(column.name)}"
-    if column.nullable:
-        return value
-    message = literal(f"{NOT_NULL_MARK}{table.qualified}.{column.name}")
-    return f"CASE WHEN {value} IS NULL THEN error({message}) ELSE {value} END"
+def stored_value(table: Table, column: Column, value: str) -> str:
+    """The stored form of a declared value; an error for NULL where the column is NOT NULL."""
+    if not column.nullable:
+        message = literal(f"{NOT_NULL_MARK}{table.qualified}.{column.name}")
+        value = f"CASE WHEN {value} IS NULL THEN error({message}) ELSE {value} END"
+    return types.encode(value, column.type)
 
 
 def write(engine: Engine, place: Place, table: Table, rows: str, parameters: Mapping[str, Any], *, row_id: str | None = None) -> Staged | None:
@@ -62,56 +61,72 @@ def write(engine: Engine, place: Place, table: Table, rows: str, parameters: Map
 
     Memory does not grow with the number of rows.
     """
-    path = place.paths.data_file(table.table_id, place.file_name)
-    files.make_table_folder(place.paths, table.table_id)
-    fields = [c.stored for c in table.columns] + ([ROW_ID_STORED] if row_id is not None else [])
-    select = stored_select(table, rows, inline=False, row_id=row_id)
+    fields = _fields(table, row_id is not None)
+    fragment = _copy(engine, place, table.table_id, fields, stored_select(table, rows, row_id=row_id), parameters)
+    if fragment is None:
+        return None
+    if fragment.row_count > place.limits.inline_rows or fragment.size_bytes > 4 * place.limits.inline_bytes:
+        return Staged(fragment, None)
+    path = literal(str(place.paths.data_file(table.table_id, place.file_name)))
+    schema = types.schema_clause([renamed(f) for f in fields])
+    select = ", ".join(f"f{f.field_id}" for f in fields)
+    held = engine.arrow(f"SELECT {select} FROM read_parquet({path}, schema => {schema}, hive_partitioning => false)", {})
+    staged = _inline(place, table.table_id, fields, held)
+    if staged is None:
+        return Staged(fragment, None)
+    files.remove_data_file(place.paths, table.table_id, place.file_name)
+    return staged
+
+
+def write_arrow(engine: Engine, place: Place, table: Table, rows: pa.Table) -> Staged | None:
+    """Writes rows that are held as Arrow in their stored form, with columns f<field id> (and that of the row id, or not)."""
+    if rows.num_rows == 0:
+        return None
+    fields = _fields(table, f"f{ROW_ID_FIELD}" in rows.column_names)
+    staged = _inline(place, table.table_id, fields, rows)
+    if staged is not None:
+        return staged
+    engine.work.register("lake_arrow", rows)
+    try:
+        select = ", ".join(f"f{f.field_id}::{f.type} AS {quote(f.name)}" for f in fields)
+        fragment = _copy(engine, place, table.table_id, fields, f"SELECT {select} FROM lake_arrow", {})
+    finally:
+        engine.work.unregister("lake_arrow")
+    assert fragment is not None, "rows that are held are written"
+    return Staged(fragment, None)
+
+
+def _fields(table: Table, row_ids: bool) -> list[Field]:
+    return [c.stored for c in table.columns] + ([ROW_ID_STORED] if row_ids else [])
+
+
+def _copy(engine: Engine, place: Place, table_id: int, fields: list[Field], select: str, parameters: Mapping[str, Any]) -> Fragment | None:
+    """A file with the rows of `select`, whose columns are called as the fields; None, and no file, if there are none."""
+    path = place.paths.data_file(table_id, place.file_name)
+    files.make_table_folder(place.paths, table_id)
     options = f"FORMAT parquet, RETURN_STATS true, ROW_GROUP_SIZE {place.limits.row_group_rows}, FIELD_IDS {types.field_ids_clause(fields)}"
     try:
         answer = engine.do(f"COPY ({select}) TO {literal(str(path))} ({options})", parameters)[0]
         row_count, size_bytes = int(answer[1]), int(answer[2])
         if row_count == 0:
-            files.remove_data_file(place.paths, table.table_id, place.file_name)
+            files.remove_data_file(place.paths, table_id, place.file_name)
             return None
-        fragment = Fragment(
-            fragment_id=place.staged_id, table_id=table.table_id, storage="parquet", path=place.file_name, row_count=row_count,
-            size_bytes=size_bytes, sha256=files.sha256_of(path), first_row_id=0, has_row_ids=row_id is not None,
+        return Fragment(
+            fragment_id=place.staged_id, table_id=table_id, storage="parquet", path=place.file_name, row_count=row_count,
+            size_bytes=size_bytes, sha256=files.sha256_of(path), first_row_id=0, has_row_ids=ROW_ID_STORED in fields,
             statistics=statistics.from_copy(fields, answer[4], row_count),
         )  # fmt: skip
     except BaseException:
-        files.remove_data_file(place.paths, table.table_id, place.file_name)
+        files.remove_data_file(place.paths, table_id, place.file_name)
         raise
-    if row_count > place.limits.inline_rows or size_bytes > 4 * place.limits.inline_bytes:
-        return Staged(fragment, None)
-    return _read_back(engine, place, fragment, fields) or Staged(fragment, None)
 
 
-def _read_back(engine: Engine, place: Place, fragment: Fragment, fields: list[Field]) -> Staged | None:
-    """The inline form of a small file that was just written, which is then removed; None if it is not small enough."""
-    path = place.paths.data_file(fragment.table_id, place.file_name)
-    select = ", ".join(f"p.f{f.field_id}" for f in fields)
-    renamed = [Field(f.field_id, f"f{f.field_id}", f.type, f.children) for f in fields]
-    staged = _inline(engine, place, fragment.table_id, f"SELECT {select} FROM read_parquet({literal(str(path))}, schema => {types.schema_clause(renamed)}) p")
-    if staged is not None:
-        files.remove_data_file(place.paths, fragment.table_id, place.file_name)
-    return staged
-
-
-def write_held(engine: Engine, place: Place, table: Table, rows: str, row_count: int, *, row_id: str | None = None) -> Staged | None:
-    """As `write`, for `rows` that DuckDB already holds in a table of its own and whose number is known: few of them need no file."""
-    if row_count == 0:
+def _inline(place: Place, table_id: int, fields: list[Field], rows: pa.Table) -> Staged | None:
+    """The rows as an inline fragment, or None if they are too many."""
+    if not 0 < rows.num_rows <= place.limits.inline_rows:
         return None
-    if row_count <= place.limits.inline_rows:
-        staged = _inline(engine, place, table.table_id, stored_select(table, rows, inline=True, row_id=row_id))
-        if staged is not None:
-            return staged
-    return write(engine, place, table, rows, {}, row_id=row_id)
-
-
-def _inline(engine: Engine, place: Place, table_id: int, select: str) -> Staged | None:
     import pyarrow as pa
 
-    rows = engine.work.sql(select).to_arrow_table()
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_table(rows)
@@ -120,7 +135,8 @@ def _inline(engine: Engine, place: Place, table_id: int, select: str) -> Staged 
         return None
     fragment = Fragment(
         fragment_id=place.staged_id, table_id=table_id, storage="inline", path=None, row_count=rows.num_rows, size_bytes=len(ipc),
-        sha256=hashlib.sha256(ipc).hexdigest(), first_row_id=0, has_row_ids=f"f{ROW_ID_FIELD}" in rows.column_names,
+        sha256=hashlib.sha256(ipc).hexdigest(), first_row_id=0, has_row_ids=ROW_ID_STORED in fields,
+        statistics=statistics.from_arrow(fields, rows),
     )  # fmt: skip
     return Staged(fragment, ipc)
 

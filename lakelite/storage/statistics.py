@@ -15,8 +15,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from lakelite.model import Comparable, Conjunct, Field, Fragment, Statistics, quote
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 INTEGERS = frozenset("TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER UBIGINT HUGEINT".split())
 FLOATS = frozenset({"FLOAT", "DOUBLE"})
@@ -24,6 +28,7 @@ FLOATS = frozenset({"FLOAT", "DOUBLE"})
 _INTEGER = re.compile(r"-?\d{1,40}")
 _NUMBER = re.compile(r"-?\d{1,40}(\.\d{1,40})?")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d{1,6})?)?")
+_LONGEST_BOUND = 200
 _SLACK = 1e-6  # a FLOAT keeps 24 bits, and its text fewer: wider than every rounding between FLOAT, DOUBLE, DECIMAL and integers
 
 _Key = tuple[int, int | float | Decimal | bytes]  # the first number puts NaN above all else
@@ -36,6 +41,23 @@ def from_copy(fields: Sequence[Field], column_statistics: Mapping[str, Mapping[s
     """
     leaves = ((field, column_statistics.get(quote(field.name))) for field in fields if not field.children)
     return tuple(_from_one(field, found) for field, found in leaves if found is not None and found.get("num_values") == str(row_count))
+
+
+def from_arrow(fields: Sequence[Field], rows: pa.Table) -> tuple[Statistics, ...]:
+    """The statistics of the leaf fields among `fields` of rows held as Arrow, in columns f<field id>; bounds where their text is sure."""
+    return tuple(_from_column(field, rows.column(f"f{field.field_id}")) for field in fields if not field.children)
+
+
+def _from_column(field: Field, column: pa.ChunkedArray) -> Statistics:
+    import pyarrow.compute as pc
+
+    low = high = None
+    if field.type in INTEGERS or field.type in ("VARCHAR", "DATE"):
+        bounds = pc.min_max(column)
+        low, high = (None if bounds[side].as_py() is None else str(bounds[side].as_py()) for side in ("min", "max"))
+        if max(len(low or ""), len(high or "")) > _LONGEST_BOUND:
+            low = high = None
+    return Statistics(field.field_id, low, high, column.null_count, exact=low is not None, may_hold_nan=field.type in FLOATS)
 
 
 def _from_one(field: Field, found: Mapping[str, str]) -> Statistics:

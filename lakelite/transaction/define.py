@@ -13,16 +13,18 @@ from typing import Any
 from lakelite.contents import TableState
 from lakelite.errors import NotSupportedError, Position, ProgrammingError
 from lakelite.language import statements as st
+from lakelite.language.tokens import lex
 from lakelite.model import MAIN_SCHEMA, ROW_ID_COLUMN, Column, Field, Schema, Table, fold, quote
 from lakelite.storage import fragment as fragments
 from lakelite.storage import types
-from lakelite.storage.engine import INTERNAL
+from lakelite.storage.engine import INTERNAL, Engine
 from lakelite.transaction import changes as ch
 from lakelite.transaction import source
 from lakelite.transaction.execution import Call, Done, Execution, find_table, is_reserved, missing_schema
 
 _SCRATCH = f"{INTERNAL}.scratch"
 _GENERATED = re.compile(r"\bGENERATED ALWAYS AS\(")
+_NO_CONSTRAINT = "leave the constraint out; NOT NULL and DEFAULT are there"
 _REFUSED_CONSTRAINTS = ("PRIMARY KEY", "UNIQUE", "FOREIGN KEY", "CHECK")
 
 
@@ -153,7 +155,7 @@ def _described(execution: Execution, target: st.Name, definition: str, values: A
     name = f"{_SCRATCH}.{quote(target.name)}"
     engine.do(f"CREATE SCHEMA IF NOT EXISTS {_SCRATCH}")
     try:
-        engine.do(f"CREATE TABLE {name} {definition}", values)
+        _make(engine, f"CREATE TABLE {name} {definition}", values)
         _refuse(execution, target)
         return engine.do(
             "SELECT column_name, data_type, is_nullable, column_default FROM duckdb_columns()"
@@ -164,16 +166,30 @@ def _described(execution: Execution, target: st.Name, definition: str, values: A
         engine.do(f"DROP TABLE IF EXISTS {name}")
 
 
+def _make(engine: Engine, text: str, values: Any) -> None:
+    """Creates the scratch table. What a foreign key refers to is not there, so that one has to be found by its word."""
+    import duckdb
+
+    try:
+        engine.do(text, values)
+    except duckdb.CatalogException as error:
+        if any(token.kind == "word" and token.word == "REFERENCES" for token in lex(text)):
+            raise NotSupportedError("FOREIGN KEY is not enforced yet, so it is refused", hint=_NO_CONSTRAINT) from error
+        raise
+
+
 def _refuse(execution: Execution, target: st.Name) -> None:
     """Constraints and generated columns, which are not enforced yet."""
     chosen = {"database": INTERNAL, "name": target.name}
     where = "WHERE database_name = $database AND schema_name = 'scratch' AND table_name = $name"
     for kind, text in execution.engine.do(f"SELECT constraint_type, constraint_text FROM duckdb_constraints() {where}", chosen):
         if kind in _REFUSED_CONSTRAINTS:
-            raise NotSupportedError(f"{kind} is not enforced yet, so it is refused: {text}", hint="leave the constraint out; NOT NULL and DEFAULT are there")
+            raise NotSupportedError(f"{kind} is not enforced yet, so it is refused: {text}", hint=_NO_CONSTRAINT)
     made = execution.engine.do(f"SELECT sql FROM duckdb_tables() {where}", chosen)
     if _GENERATED.search(str(made[0][0])):
         raise NotSupportedError("generated columns are not supported yet", hint="compute the value in the INSERT, or in the query")
+    if any(token.kind == "word" and token.word == "COLLATE" for token in lex(str(made[0][0]))):
+        raise NotSupportedError("COLLATE of a column is not supported yet", hint="leave it out, and write COLLATE in the query")
 
 
 def _with_ids(execution: Execution, columns: list[tuple[str, str, bool, str | None]], existing: Table | None) -> tuple[Column, ...]:

@@ -6,15 +6,16 @@ DuckDB over the snapshot that the transaction reads, with its own changes laid o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from lakelite.language import statements as st
-from lakelite.model import Table
+from lakelite.model import Table, quote
 from lakelite.storage import fragment as fragments
+from lakelite.storage import types
 from lakelite.transaction import changes as ch
-from lakelite.transaction import source
+from lakelite.transaction import match, source
 from lakelite.transaction.execution import Call, Done, Execution, find_table
 
 # Queries.
@@ -55,7 +56,7 @@ def insert(execution: Execution, work: ch.Work, operation: st.Insert, call: Call
     else:
         reads = source.prepare(execution, work, f"{ctes} {text}")
     if operation.is_values or operation.source is None:
-        staged = _insert_values(execution, table, operation, f"{ctes} ", text, call)
+        staged = _insert_values(execution, table, operation, f"{ctes} ", text, [call.values])
     else:
         rows = source.select_for_insert(execution, table, operation.columns, by_name=operation.by_name, ctes=ctes, query=text, values=call.values)
         staged = execution.keep(fragments.write(execution.engine, execution.place(), table, rows, source.used_values(rows, call.values)))
@@ -71,47 +72,30 @@ def insert(execution: Execution, work: ch.Work, operation: st.Insert, call: Call
     return Done(replace(work, changes=changes), _rows(staged), constant=staged if constant else None, is_constant=constant)
 
 
-def _insert_values(execution: Execution, table: Table, operation: st.Insert, ctes: str, text: str, call: Call) -> fragments.Staged | None:
-    """DuckDB's own INSERT into an empty copy of the table, so that every cast, default and error is DuckDB's."""
+def _insert_values(
+    execution: Execution, table: Table, operation: st.Insert, ctes: str, text: str, sets: Sequence[Mapping[str, Any]]
+) -> fragments.Staged | None:
+    """DuckDB's own INSERT into an empty copy of the table, once per parameter set: every cast, default and error is DuckDB's."""
+    import pyarrow as pa
+
     engine = execution.engine
-    stage = engine.stage(table)
-    columns = source.column_list(operation.columns)
     by_name = " BY NAME" if operation.by_name else ""
-    try:
-        source.execute(engine.work, f"{ctes}INSERT INTO {stage}{columns}{by_name} {text}", call.values).fetchall()
-        return _held(execution, table, stage)
-    finally:
-        engine.do(f"TRUNCATE {stage}")
+    statement = f"{ctes}INSERT INTO {engine.stage(table)}{source.column_list(operation.columns)}{by_name} {text}"
+    returning = ", ".join(f"{types.encode(quote(c.name), c.type)} AS f{c.field_id}" for c in table.columns)
+    rows = [engine.insert_returning(table, statement, returning, source.used_values(statement, values)) for values in sets]
+    return execution.keep(fragments.write_arrow(engine, execution.place(), table, pa.concat_tables(rows)))
 
 
-def insert_many(execution: Execution, work: ch.Work, operation: st.Insert, call: Call, rows: list[Mapping[str, Any]]) -> Done:
+def insert_many(execution: Execution, work: ch.Work, operation: st.Insert, call: Call, sets: Sequence[Mapping[str, Any]]) -> Done:
     """One INSERT … VALUES for many parameter sets: one statement, one fragment."""
     table = find_table(work, operation.target, call)
     assert operation.source is not None and not operation.overwrite
     text = source.render(execution, work, operation.source, call)
     reads = source.prepare(execution, work, text)
-    engine = execution.engine
-    stage = engine.stage(table)
-    statement = f"INSERT INTO {stage}{source.column_list(operation.columns)} {text}"
-    engine.do("BEGIN")
-    try:
-        for values in rows:
-            source.execute(engine.work, statement, values).fetchall()
-        engine.do("COMMIT")
-        staged = _held(execution, table, stage)
-    except BaseException:
-        source.undo(engine)
-        raise
-    finally:
-        engine.do(f"TRUNCATE {stage}")
+    staged = _insert_values(execution, table, operation, "", text, sets)
     changes = work.changes.with_reads(reads.tables, call.text)
     changes = changes.with_change(ch.append(changes.change_of(table), staged, "append"))
     return Done(replace(work, changes=changes), _rows(staged), constant=staged, is_constant=not reads.tables)
-
-
-def _held(execution: Execution, table: Table, stage: str) -> fragments.Staged | None:
-    count = int(execution.engine.do(f"SELECT count(*) FROM {stage}")[0][0])
-    return execution.keep(fragments.write_held(execution.engine, execution.place(), table, f"SELECT * FROM {stage}", count))
 
 
 def copy_from(execution: Execution, work: ch.Work, operation: st.CopyFrom, call: Call) -> Done:
@@ -144,12 +128,18 @@ def delete(execution: Execution, work: ch.Work, operation: st.Delete, call: Call
     if operation.where is None:
         change = ch.delete_all(changes.change_of(table), state, "delete")
         return Done(replace(work, changes=changes.with_change(change)), state.row_count)
-    found = source.matching(execution, work, table, operation, call)
-    positions, count = source.positions(found, execution.engine.work)
-    if not operation.row_local:
-        changes = changes.with_reads(found.reads.tables | {table.table_id}, call.text)
-    change = ch.delete(changes.change_of(table), positions, "delete")
-    return Done(replace(work, changes=changes.with_change(change)), count)
+    found = match.deleted(execution, work, table, operation, call)
+    changes = _looked(changes, found, operation, table, call)
+    change = ch.delete(changes.change_of(table), found.positions, "delete")
+    return Done(replace(work, changes=changes.with_change(change)), found.count)
+
+
+def _looked(changes: ch.ChangeSet, found: match.Matched, operation: st.Delete | st.Update, table: Table, call: Call) -> ch.ChangeSet:
+    """What a DELETE or UPDATE that is not row-local has read: the tables of its subqueries, and its own as a whole."""
+    if operation.row_local:
+        return changes
+    external = changes.external or (call.text if found.reads.external else None)
+    return replace(changes.with_reads(found.reads.tables | {table.table_id}, call.text), external=external)
 
 
 def truncate(execution: Execution, work: ch.Work, operation: st.Truncate, call: Call) -> Done:
@@ -159,16 +149,7 @@ def truncate(execution: Execution, work: ch.Work, operation: st.Truncate, call: 
 def update(execution: Execution, work: ch.Work, operation: st.Update, call: Call) -> Done:
     """The old versions are deleted, the new ones appended with the row ids of the old."""
     table = find_table(work, operation.target, call)
-    found = source.matching(execution, work, table, operation, call)
-    engine = execution.engine
-    try:
-        positions, count = source.positions(found, engine.work)
-        rows = source.updated_rows(table, found)
-        staged = execution.keep(fragments.write_held(engine, execution.place(), table, rows, count, row_id=source.ROW_ID))
-    finally:
-        engine.do(f"DROP TABLE IF EXISTS {source.UPDATED}")
-    changes = replace(work.changes, blind=False)
-    if not operation.row_local:
-        changes = changes.with_reads(found.reads.tables | {table.table_id}, call.text)
-    change = ch.append(ch.delete(changes.change_of(table), positions, "update"), staged, "update")
-    return Done(replace(work, changes=changes.with_change(change)), count)
+    found = match.updated(execution, work, table, operation, call)
+    changes = _looked(replace(work.changes, blind=False), found, operation, table, call)
+    change = ch.append(ch.delete(changes.change_of(table), found.positions, "update"), found.staged, "update")
+    return Done(replace(work, changes=changes.with_change(change)), found.count)

@@ -8,29 +8,25 @@ rows is cast to the columns of its target as DuckDB's own INSERT would.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from lakelite import deletion
-from lakelite.contents import TableState
 from lakelite.errors import DataError, NotSupportedError, Position, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.language.parse import mentions
-from lakelite.model import Column, Fragment, Table, fold, literal, quote
-from lakelite.storage.engine import Engine
-from lakelite.storage.statistics import fragment_may_match
+from lakelite.language.tokens import lex, unquote
+from lakelite.model import Column, Table, fold, literal, quote
+from lakelite.storage.engine import INTERNAL, Engine
 from lakelite.transaction import changes as ch
 from lakelite.transaction.execution import Call, Execution, find_table
 from lakelite.transaction.view import check_kept, version_view
 
 if TYPE_CHECKING:
     import duckdb
-    from pyroaring import BitMap
 
-UPDATED = "lake_updated"  # the temporary table that an UPDATE is evaluated into, once
-ROW_ID = quote("_lake_kept_row_id")
-_TARGET = "lake_target"
+_QUERY_WORD = re.compile(r"\b(select|from|table|with|pivot|unpivot|summarize|describe|show)\b", re.IGNORECASE)
 _FILE_FUNCTION = re.compile(r"\b(read_\w+|\w*parquet_scan|glob|sniff_csv|parquet_\w+)\s*\(", re.IGNORECASE)
 
 
@@ -40,19 +36,6 @@ class Reads:
 
     tables: frozenset[int] = frozenset()
     external: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The rows that a DELETE or UPDATE matches: `sql` gives source and position (and, of an UPDATE, lies in a temporary table)."""
-
-    sql: str
-    values: Mapping[str, Any]
-    fragments: tuple[Fragment, ...]
-    source: str
-    position: str
-    row_id: str
-    reads: Reads
 
 
 # Running text with parameters.
@@ -92,14 +75,24 @@ def undo(engine: Engine) -> None:
 
 def render(execution: Execution, work: ch.Work, sql: st.Sql, call: Call) -> str:
     """The text for DuckDB: every time travel hole becomes the name of a view of that version."""
+    for part in sql.parts:
+        if isinstance(part, str) and INTERNAL in part.lower():
+            _refuse_internal(part)
     if len(sql.parts) == 1 and isinstance(sql.parts[0], str):
         return sql.parts[0]
     return "".join(part if isinstance(part, str) else _version_name(execution, part, call) for part in sql.parts)
 
 
+def _refuse_internal(text: str) -> None:
+    """Our own caches of this session are no tables of the user's: they hold rows of any version."""
+    for token, behind in pairwise(lex(text)):
+        if behind.word == "." and token.kind in ("word", "quoted") and fold(unquote(text[token.start : token.end])) == INTERNAL:
+            raise ProgrammingError(f'schema "{INTERNAL}" is reserved: it holds no tables of yours', hint="SHOW TABLES lists the tables of this lake")
+
+
 def _version_name(execution: Execution, travel: st.TimeTravel, call: Call) -> str:
     version = _version(execution, travel, call)
-    view = version_view(execution.catalog, version)
+    view = version_view(execution.catalog, version, Position.at(call.text, travel.table.offset))
     old = ch.Work(view.namespace, ch.ChangeSet())
     table = find_table(old, travel.table, call)
     check_kept(execution.catalog, table, version)
@@ -108,12 +101,14 @@ def _version_name(execution: Execution, travel: st.TimeTravel, call: Call) -> st
 
 
 def _version(execution: Execution, travel: st.TimeTravel, call: Call) -> int:
-    cast = "BIGINT" if travel.by == "version" else "TIMESTAMPTZ"
-    value = execute(execution.engine.work, f"SELECT {'' if cast == 'BIGINT' else 'epoch_us'}(CAST(({travel.moment}\n) AS {cast}))", call.values).fetchall()[0][0]
+    moment = f"({travel.moment}\n)" if travel.by == "version" else f"epoch_us(CAST(({travel.moment}\n) AS TIMESTAMPTZ))"
+    value = execute(execution.engine.work, f"SELECT {moment}", call.values).fetchall()[0][0]
     position = Position.at(call.text, travel.table.offset)
     if value is None:
         raise DataError("the version of a time travel clause is NULL", position=position)
     if travel.by == "version":
+        if type(value) is not int and not str(value).isdecimal():
+            raise DataError("a version is a whole number", hint="DESCRIBE HISTORY lists the versions", position=position)
         return int(value)
     found = execution.catalog.row("snapshot_at_time", time_us=value)[0]
     if found is None:
@@ -123,6 +118,8 @@ def _version(execution: Execution, travel: st.TimeTravel, call: Call) -> int:
 
 def prepare(execution: Execution, work: ch.Work, text: str) -> Reads:
     """Makes the lake tables that `text` names visible to DuckDB, as the transaction sees them; says which they are."""
+    if not _QUERY_WORD.search(text):
+        return Reads()  # nothing in it can name a table
     execution.engine.show_only(work.namespace.tables.keys())
     tables, files = _names(execution, work, text)
     for table in tables:
@@ -167,8 +164,8 @@ def select_for_insert(
     relation = execution.engine.work.sql(f"{ctes} {query}", params=used_values(f"{ctes} {query}", values))
     given = relation.columns
     targets = _targets(table, given if by_name else columns, given)
-    inner = [f"c{i}" for i in range(len(given))]
-    place = {fold(t): inner[i] for i, t in enumerate(targets)}
+    inner = [quote(t) for t in targets]  # DuckDB's error for a cast that fails names the column
+    place = {fold(t): quote(t) for t in targets}
     select = ", ".join(f"{_value(c, place.get(fold(c.name)))} AS {quote(c.name)}" for c in table.columns)
     return f"{ctes} SELECT {select} FROM ({query}\n) q({', '.join(inner)})"
 
@@ -228,78 +225,3 @@ def _format_of(path: str) -> str:
         if name.endswith(ending):
             return form
     return "csv"
-
-
-# Rows that a DELETE or UPDATE matches.
-
-
-def matching(execution: Execution, work: ch.Work, table: Table, operation: st.Delete | st.Update, call: Call) -> Found:
-    """Finds the rows: of a DELETE as a SELECT still to run, of an UPDATE evaluated into a temporary table with the new values."""
-    where = render(execution, work, operation.where, call) if operation.where else None
-    ctes = render(execution, work, operation.ctes, call) if operation.ctes else ""
-    alias = quote(operation.alias or table.name)
-    state = execution.state(work, table)
-    scan = execution.engine.addressed(state, _pruned(state, where, operation.alias or table.name, call.values))
-    condition = f" WHERE ({where}\n)" if where is not None else ""
-    if isinstance(operation, st.Update):
-        new = _new_values(execution, work, table, operation, alias, call)
-        select = f"SELECT {alias}.{scan.source}, {alias}.{scan.position}, {alias}.{scan.row_id}, {new} FROM "
-        expressions = new
-    else:
-        select, expressions = f"SELECT {alias}.{scan.source}, {alias}.{scan.position} FROM ", "1"
-    reads = Reads() if operation.row_local else prepare(execution, work, f"{ctes} SELECT {expressions} FROM {_TARGET} AS {alias}{condition}")
-    sql = f"{ctes} {select}({scan.sql}) AS {alias}{condition}"
-    values = used_values(sql, call.values)
-    if isinstance(operation, st.Update):
-        execution.engine.do(f"CREATE OR REPLACE TEMP TABLE {UPDATED} AS {sql}", values)
-        sql, values = f"SELECT {scan.source}, {scan.position} FROM {UPDATED}", {}
-    return Found(sql, values, scan.fragments, scan.source, scan.position, scan.row_id, reads)
-
-
-def _pruned(state: TableState, where: str | None, name: str, values: Mapping[str, Any]) -> Iterable[Fragment]:
-    """The fragments that may hold a matching row, by their statistics."""
-    if where is None or len(state.fragments) < 2:
-        return state.fragments.values()
-    from lakelite.language.conjuncts import conjuncts
-
-    conditions = conjuncts(where, state.table.columns, name, values)
-    return [f for f in state.fragments.values() if f.storage == "inline" or fragment_may_match(f, conditions)]
-
-
-def _new_values(execution: Execution, work: ch.Work, table: Table, operation: st.Update, alias: str, call: Call) -> str:
-    """The new value of every column, in order, as _lake_0, _lake_1, …"""
-    assigned: dict[str, str] = {}
-    columns = {fold(c.name): c for c in table.columns}
-    for one in operation.assignments:
-        column = columns.get(fold(one.column))
-        if column is None:
-            hint = f"its columns are: {', '.join(c.name for c in table.columns)}"
-            raise ProgrammingError(f'table {table.qualified} has no column "{one.column}"', hint=hint, position=Position.at(call.text, one.offset))
-        value = render(execution, work, one.value, call) if one.value else column.default or "NULL"
-        assigned[fold(one.column)] = f"CAST(({value}\n) AS {column.type})"
-    return ", ".join(f"{assigned.get(fold(c.name), f'{alias}.{quote(c.name)}')} AS _lake_{i}" for i, c in enumerate(table.columns))
-
-
-def positions(found: Found, cursor: duckdb.DuckDBPyConnection) -> tuple[dict[int, BitMap], int]:
-    """The row addresses as positions by fragment id, and how many they are."""
-    import numpy as np
-
-    arrays = execute(cursor, found.sql, found.values).fetchnumpy()
-    sources, where = arrays[found.source], arrays[found.position]
-    grouped: dict[int, BitMap] = {}
-    if len(sources):
-        order = np.argsort(sources, kind="stable")
-        numbers, starts = np.unique(sources[order], return_index=True)
-        for number, part in zip(numbers, np.split(where[order], starts[1:]), strict=True):
-            grouped[found.fragments[int(number)].fragment_id] = deletion.positions_of(part)
-    return grouped, len(sources)
-
-
-def updated_rows(table: Table, found: Found) -> str:
-    """A SELECT of the new versions and, as ROW_ID, the row ids of the old ones (NULL for rows that have none yet)."""
-    firsts = ", ".join(f"({i}, {f.first_row_id if f.fragment_id > 0 else 'NULL'})" for i, f in enumerate(found.fragments)) or "(0, NULL)"
-    columns = ", ".join(f"u._lake_{i} AS {quote(c.name)}" for i, c in enumerate(table.columns))
-    return (
-        f"SELECT {columns}, coalesce(u.{found.row_id}, m.first + u.{found.position}) AS {ROW_ID}"
-        f" FROM {UPDATED} u JOIN (VALUES {firsts}) m(source, first) ON m.source = u.{found.source}"
-    )

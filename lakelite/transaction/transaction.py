@@ -71,7 +71,7 @@ class Transaction:
         with self._moment(operation, call):
             if many is not None:
                 assert isinstance(operation, st.Insert)
-                done = execute.insert_many(self.execution, self.work, operation, call, list(many))
+                done = execute.insert_many(self.execution, self.work, operation, call, many)
             else:
                 done = run(self.execution, self.work, operation, call)
         steps.reached("write")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lakelite.catalog.store import Catalog
 from lakelite.contents import Namespace, TableState
-from lakelite.errors import OperationalError, ProgrammingError
+from lakelite.errors import OperationalError, Position, ProgrammingError
 from lakelite.model import Table
 
 
@@ -52,13 +52,14 @@ class LakeView:
         return view
 
 
-def version_view(catalog: Catalog, snapshot_id: int) -> LakeView:
+def version_view(catalog: Catalog, snapshot_id: int, position: Position | None = None) -> LakeView:
     """The view of a version that a user asked for; ProgrammingError where there is none, OperationalError where it has expired."""
     oldest, newest = catalog.row("snapshot_range")
     if snapshot_id > newest or snapshot_id < 0:
-        raise ProgrammingError(f"there is no version {snapshot_id}; the newest one is {newest}", hint="DESCRIBE HISTORY lists the versions")
+        raise ProgrammingError(f"there is no version {snapshot_id}; the newest one is {newest}", hint="DESCRIBE HISTORY lists the versions", position=position)
     if snapshot_id < oldest:
-        raise OperationalError(f"version {snapshot_id} has expired; the oldest kept one is {oldest}", hint="DESCRIBE HISTORY lists the kept versions")
+        message = f"version {snapshot_id} has expired; the oldest kept one is {oldest}"
+        raise OperationalError(message, hint="DESCRIBE HISTORY lists the kept versions", position=position)
     return LakeView.load(catalog, snapshot_id)
 
 

@@ -119,12 +119,16 @@ def fragment(row_count: int, known: tuple[Statistics, ...]) -> Fragment:
 
 
 @st.composite
-def conditions(draw: st.DrawFn) -> tuple[str, dict[str, object]]:
-    """One to three conditions on the column x under AND, OR or NOT, with literals and parameters."""
+def conditions(draw: st.DrawFn, values: list[str]) -> tuple[str, dict[str, object]]:
+    """One to three conditions on the column x under AND, OR or NOT, with the stored values, other literals and parameters."""
     parameters: dict[str, object] = {}
+    numbers = [value.strip("'") for value in values if value.strip("'-.0123456789") == ""]
 
     def operand() -> str:
-        if draw(st.integers(0, 3)):
+        kind = draw(st.integers(0, 3))
+        if values and kind > 1:
+            return draw(st.sampled_from([*values, *numbers]))
+        if kind:
             return draw(LITERALS)
         name = str(len(parameters) + 1)
         parameters[name] = draw(PARAMETERS)
@@ -158,7 +162,7 @@ def test_what_is_ruled_out_holds_no_row(
     of = column(declared)
     values = data.draw(st.lists(st.one_of(VALUES[declared], VALUES[declared], VALUES[declared], st.just("NULL")), max_size=4))
     found = fragment_of(duck, of, values, tmp_path_factory.getbasetemp())
-    for where, parameters in data.draw(st.lists(conditions(), min_size=1, max_size=6)):
+    for where, parameters in data.draw(st.lists(conditions(values), min_size=1, max_size=6)):
         if not statistics.fragment_may_match(found, conjuncts(where, [of], "t", parameters)):
             try:
                 held = duck.execute(f"SELECT x FROM t WHERE {where}", parameters or None).fetchall()
@@ -191,7 +195,15 @@ def test_what_is_ruled_out_holds_no_row(
         ("DOUBLE", ["1.5", "'nan'"], "x > 2", True),
         ("DOUBLE", ["'nan'"], "x < 2", True),
         ("DOUBLE", ["-0.0"], "x = 0.0", True),
-        ("FLOAT", ["1.1"], "x = 1.1e0", True),
+        ("FLOAT", ["1.1"], "x >= 1.1e0", True),
+        ("FLOAT", ["16777216"], "x = 16777217", True),
+        ("DECIMAL(4,2)", ["1.55"], "x = 1.550000000000000000000000000000000000001", True),
+        ("DECIMAL(38,0)", ["99999999999999999999999999999999999998"], "x = 99999999999999999999999999999999999998.1", True),
+        ("VARCHAR", ["'10'"], "x BETWEEN '5' AND 20", True),
+        ("INTEGER", ["1", "5"], "x <= 1", True),
+        ("INTEGER", ["1", "5"], "x >= 5", True),
+        ("INTEGER", ["1", "5"], "x <= 0", False),
+        ("INTEGER", ["1", "5"], "x > 5", False),
         ("VARCHAR", ["'a'", "'é'"], "x > 'z'", True),
         ("VARCHAR", ["'a'", "'b'"], "x > 'z'", False),
         ("VARCHAR", ["repeat('z', 300)"], "x > repeat('z', 299)", True),

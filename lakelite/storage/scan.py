@@ -1,0 +1,176 @@
+"""The SQL that reads fragments: pure text, from what a snapshot holds and from where the caches keep it.
+
+A table's rows come from up to six scans under UNION ALL: files and inline rows, each clean, with few deletions, or with
+many. Few deleted positions are listed in an ANTI JOIN, which costs nothing to prepare; many are tested in a bitstring per
+fragment, whose cost does not grow with their number (measured, see ARCHITECTURE.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from lakelite.contents import TableState
+from lakelite.model import ROW_ID_COLUMN, ROW_ID_FIELD, Column, Field, Fragment, Table, fold, literal, quote
+from lakelite.storage import types
+
+LISTED_POSITIONS = 256  # up to so many deleted positions of a scan are listed
+ROW_ID_STORED = Field(ROW_ID_FIELD, ROW_ID_COLUMN, "BIGINT")
+_INLINE_SOURCE = 2**40  # the source number of inline rows is this plus their fragment id; of files, their place in the list
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Where the caches keep what the scans need: the path of each file, the inline rows, and bitstrings by fragment id."""
+
+    files: Mapping[int, str]
+    inline_table: str
+    vectors_table: str
+    vector_numbers: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Addressed:
+    """A scan that also gives row addresses: a SELECT of `source`, `position`, `row_id` and then the table's columns.
+
+    `fragments[source]` is the fragment of a row; `row_id` is the stored one or NULL.
+    """
+
+    sql: str
+    fragments: Mapping[int, Fragment]
+    source: str
+    position: str
+    row_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Fragments by how they are read."""
+
+    clean: tuple[Fragment, ...]
+    listed: tuple[Fragment, ...]
+    marked: tuple[Fragment, ...]
+
+
+def groups(state: TableState, fragments: Sequence[Fragment]) -> Groups:
+    """Which fragments have no deletions, which have them listed, and which need their bitstring: those with most deletions."""
+    clean = tuple(f for f in fragments if f.fragment_id not in state.vectors)
+    dirty = sorted((f for f in fragments if f.fragment_id in state.vectors), key=lambda f: state.vectors[f.fragment_id].cardinality)
+    listed: list[Fragment] = []
+    left = LISTED_POSITIONS
+    for fragment in dirty:
+        left -= state.vectors[fragment.fragment_id].cardinality
+        if left < 0:
+            break
+        listed.append(fragment)
+    return Groups(clean, tuple(listed), tuple(dirty[len(listed) :]))
+
+
+def relation(state: TableState, files: Groups, inline: Groups, kept: Kept) -> str:
+    """A SELECT of the table's columns over its live rows."""
+    select = _select(state.table)
+    parts = [f"SELECT {select} FROM {part.sql}" for part in _parts(state, files, inline, kept, addresses=False)]
+    return " UNION ALL ".join(parts) or _nothing(state.table.columns)
+
+
+def addressed(state: TableState, files: Groups, inline: Groups, kept: Kept) -> Addressed:
+    """The same rows with their addresses."""
+    taken = {fold(c.name) for c in state.table.columns}
+    names = [_free(name, taken) for name in ("_lake_source", "_lake_position", "_lake_row_id")]
+    select = _select(state.table)
+    parts: list[str] = []
+    fragments: dict[int, Fragment] = {}
+    for part in _parts(state, files, inline, kept, addresses=True):
+        source = f"p.file_index::BIGINT + {len(fragments)}" if part.is_file else f"p.fragment + {_INLINE_SOURCE}"
+        position = "p.file_row_number" if part.is_file else "p.position"
+        parts.append(f"SELECT {source} AS {names[0]}, {position} AS {names[1]}, p.f{ROW_ID_FIELD} AS {names[2]}, {select} FROM {part.sql}")
+        start = len(fragments)
+        fragments.update({start + i if part.is_file else _INLINE_SOURCE + f.fragment_id: f for i, f in enumerate(part.fragments)})
+    nothing = f"SELECT 0::BIGINT AS {names[0]}, 0::BIGINT AS {names[1]}, NULL::BIGINT AS {names[2]}, * FROM ({_nothing(state.table.columns)})"
+    return Addressed(" UNION ALL ".join(parts) or nothing, fragments, names[0], names[1], names[2])
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    sql: str
+    fragments: tuple[Fragment, ...]
+    is_file: bool
+
+
+def _parts(state: TableState, files: Groups, inline: Groups, kept: Kept, *, addresses: bool) -> list[_Part]:
+    """The scans that are not empty, files first (`addressed` numbers them by their place)."""
+    table = state.table
+    found = [
+        _Part(_files(table, files.clean, kept, numbered=addresses), files.clean, True),
+        _Part(_files(table, files.listed, kept, numbered=True) + _not_listed(state, files.listed, is_file=True), files.listed, True),
+        _Part(_files(table, files.marked, kept, numbered=True) + _not_marked(files.marked, kept, is_file=True), files.marked, True),
+        _Part(_inline(inline.clean, kept), inline.clean, False),
+        _Part(f"({_inline_rows(inline.listed, kept)}) p{_not_listed(state, inline.listed, is_file=False)}", inline.listed, False),
+        _Part(f"({_inline_rows(inline.marked, kept)}) p{_not_marked(inline.marked, kept, is_file=False)}", inline.marked, False),
+    ]
+    return [part for part in found if part.fragments]
+
+
+def _files(table: Table, fragments: Sequence[Fragment], kept: Kept, *, numbered: bool) -> str:
+    paths = ", ".join(literal(kept.files[f.fragment_id]) for f in fragments)
+    number = ", file_row_number => true" if numbered else ""
+    return f"read_parquet([{paths}], schema => {_schema(table, numbered)}, hive_partitioning => false{number}) p"
+
+
+def _inline_rows(fragments: Sequence[Fragment], kept: Kept) -> str:
+    return f"SELECT * FROM {kept.inline_table} WHERE fragment IN ({', '.join(str(f.fragment_id) for f in fragments)})"
+
+
+def _inline(fragments: Sequence[Fragment], kept: Kept) -> str:
+    return f"({_inline_rows(fragments, kept)}) p"
+
+
+def _not_listed(state: TableState, fragments: Sequence[Fragment], *, is_file: bool) -> str:
+    """An ANTI JOIN with the deleted positions."""
+    sources: list[int] = []
+    positions: list[int] = []
+    for number, fragment in enumerate(fragments):
+        deleted = state.vectors[fragment.fragment_id].positions
+        sources += [number if is_file else fragment.fragment_id] * len(deleted)
+        positions += deleted
+    where = "d.position = p.file_row_number" if is_file else "d.position = p.position"
+    if len(fragments) != 1 or not is_file:
+        where += f" AND d.source = {'p.file_index::BIGINT' if is_file else 'p.fragment'}"
+    return f" ANTI JOIN (SELECT unnest({sources}::BIGINT[]) AS source, unnest({positions}::BIGINT[]) AS position) d ON {where}"
+
+
+def _not_marked(fragments: Sequence[Fragment], kept: Kept, *, is_file: bool) -> str:
+    """A JOIN with the bitstrings and a test of the row's bit."""
+    pairs = ", ".join(f"({i if is_file else f.fragment_id}, {kept.vector_numbers[f.fragment_id]})" for i, f in enumerate(fragments))
+    source, position = ("p.file_index::BIGINT", "p.file_row_number") if is_file else ("p.fragment", "p.position")
+    return (
+        f" JOIN (SELECT m.source, d.bits FROM (VALUES {pairs or '(0, 0)'}) m(source, vector) JOIN {kept.vectors_table} d ON d.vector = m.vector) v"
+        f" ON v.source = {source} WHERE get_bit(v.bits, {position}::INTEGER) = 0"
+    )
+
+
+@lru_cache(maxsize=256)
+def _select(table: Table) -> str:
+    return ", ".join(f"{types.decode(f'p.f{c.field_id}', c.type)} AS {quote(c.name)}" for c in table.columns)
+
+
+@lru_cache(maxsize=256)
+def _schema(table: Table, numbered: bool) -> str:
+    """The `schema` of a file scan: columns are found by field id, under names that nothing can clash with."""
+    return types.schema_clause([renamed(c.stored) for c in table.columns] + ([renamed(ROW_ID_STORED)] if numbered else []))
+
+
+def _nothing(columns: Sequence[Column]) -> str:
+    return "SELECT " + ", ".join(f"NULL::{c.type} AS {quote(c.name)}" for c in columns) + " WHERE false"
+
+
+def renamed(stored: Field) -> Field:
+    """The field under the name `f<id>`, which no column, file_row_number or file_index can clash with."""
+    return Field(stored.field_id, f"f{stored.field_id}", stored.type, stored.children)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name

@@ -1,0 +1,182 @@
+"""The rows that a DELETE or UPDATE matches: their addresses and, of an UPDATE, their new versions.
+
+The user's WHERE and SET run over a scan that also gives row addresses. An UPDATE is evaluated once: few rows are taken over
+as Arrow and become an inline fragment without a detour; many go through a temporary table, which DuckDB can spill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lakelite import deletion
+from lakelite.contents import TableState
+from lakelite.errors import Position, ProgrammingError
+from lakelite.language import statements as st
+from lakelite.model import ROW_ID_FIELD, Fragment, Table, fold, quote
+from lakelite.storage import fragment as fragments
+from lakelite.storage.scan import Addressed
+from lakelite.storage.statistics import fragment_may_match
+from lakelite.transaction import changes as ch
+from lakelite.transaction.execution import Call, Execution
+from lakelite.transaction.source import Reads, execute, prepare, render, used_values
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+    from pyroaring import BitMap
+
+_UPDATED = "lake_updated"  # the temporary table of a large UPDATE
+_KEPT_ROW_ID = quote("_lake_kept_row_id")
+_TARGET = "lake_target"
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """`positions`: of the matched rows, by fragment id. `staged`: their new versions (None of a DELETE, or of no rows)."""
+
+    positions: dict[int, BitMap]
+    count: int
+    reads: Reads
+    staged: fragments.Staged | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """The pieces of a statement over its target: the scan, its alias, the WHERE clause (or nothing), and the WITH in front."""
+
+    scan: Addressed
+    alias: str
+    condition: str
+    ctes: str
+
+
+def deleted(execution: Execution, work: ch.Work, table: Table, operation: st.Delete, call: Call) -> Matched:
+    """The rows that a DELETE matches."""
+    frame = _frame(execution, work, table, operation, call)
+    reads = _reads(execution, work, operation, frame, "1")
+    scan = frame.scan
+    sql = f"{frame.ctes} SELECT {frame.alias}.{scan.source}, {frame.alias}.{scan.position} FROM ({scan.sql}) AS {frame.alias}{frame.condition}"
+    positions, count = _positions(execution, sql, scan, call.values)
+    return Matched(positions, count, reads)
+
+
+def updated(execution: Execution, work: ch.Work, table: Table, operation: st.Update, call: Call) -> Matched:
+    """The rows that an UPDATE matches and their new versions, which keep the row ids of the old."""
+    frame = _frame(execution, work, table, operation, call)
+    scan, alias = frame.scan, frame.alias
+    assigned = _assigned(execution, work, table, operation, call)
+    values = [assigned.get(fold(c.name), f"{alias}.{quote(c.name)}") for c in table.columns]
+    reads = _reads(execution, work, operation, frame, ", ".join(values))
+    if not operation.row_local:
+        _check_as_update(execution, table, frame, assigned, call)
+    new = ", ".join(f"{value} AS _lake_{i}" for i, value in enumerate(values))
+    address = f"{alias}.{scan.source} AS source, {alias}.{scan.position} AS position, {alias}.{scan.row_id} AS row_id"
+    inner = f"SELECT {address}, {new} FROM ({scan.sql}) AS {alias}{frame.condition}"
+    stored = ", ".join(f"{fragments.stored_value(table, c, f's._lake_{i}')} AS f{c.field_id}" for i, c in enumerate(table.columns))
+    outer = f"{frame.ctes} SELECT s.source, s.position, s.row_id, {stored} FROM ({inner}) s"
+    rows = execution.engine.arrow_up_to(outer, used_values(outer, call.values), execution.limits.inline_rows)
+    if rows is None:
+        return _updated_many(execution, table, f"{frame.ctes} {inner}", scan, reads, call)
+    sources, where = rows.column(0).to_numpy(), rows.column(1).to_numpy()
+    new_rows = rows.select(range(3, rows.num_columns)).append_column(f"f{ROW_ID_FIELD}", _row_ids(rows, scan.fragments))
+    staged = execution.keep(fragments.write_arrow(execution.engine, execution.place(), table, new_rows))
+    return Matched(_by_fragment(sources, where, scan), rows.num_rows, reads, staged)
+
+
+def _updated_many(execution: Execution, table: Table, sql: str, scan: Addressed, reads: Reads, call: Call) -> Matched:
+    engine = execution.engine
+    try:
+        engine.do(f"CREATE OR REPLACE TEMP TABLE {_UPDATED} AS {sql}", used_values(sql, call.values))
+        addresses = f"SELECT source AS {scan.source}, position AS {scan.position} FROM {_UPDATED}"
+        positions, count = _positions(execution, addresses, scan, {})
+        firsts = ", ".join(f"({source}, {f.first_row_id if f.fragment_id > 0 else 'NULL'})" for source, f in scan.fragments.items())
+        columns = ", ".join(f"u._lake_{i} AS {quote(c.name)}" for i, c in enumerate(table.columns))
+        rows = (
+            f"SELECT {columns}, coalesce(u.row_id, m.first + u.position) AS {_KEPT_ROW_ID}"
+            f" FROM {_UPDATED} u JOIN (VALUES {firsts}) m(source, first) ON m.source = u.source"
+        )
+        staged = execution.keep(fragments.write(engine, execution.place(), table, rows, {}, row_id=_KEPT_ROW_ID))
+    finally:
+        engine.do(f"DROP TABLE IF EXISTS {_UPDATED}")
+    return Matched(positions, count, reads, staged)
+
+
+def _frame(execution: Execution, work: ch.Work, table: Table, operation: st.Delete | st.Update, call: Call) -> _Frame:
+    where = render(execution, work, operation.where, call) if operation.where else None
+    ctes = render(execution, work, operation.ctes, call) if operation.ctes else ""
+    name = operation.alias or table.name
+    state = execution.state(work, table)
+    scan = execution.engine.addressed(state, _pruned(state, where, name, call.values))
+    return _Frame(scan, quote(name), f" WHERE ({where}\n)" if where is not None else "", ctes)
+
+
+def _reads(execution: Execution, work: ch.Work, operation: st.Delete | st.Update, frame: _Frame, expressions: str) -> Reads:
+    """The tables in subqueries; the target itself stands under another name there, so that it counts only if it is one of them."""
+    if operation.row_local:
+        return Reads()
+    return prepare(execution, work, f"{frame.ctes} SELECT {expressions} FROM {_TARGET} AS {frame.alias}{frame.condition}")
+
+
+def _check_as_update(execution: Execution, table: Table, frame: _Frame, assigned: Mapping[str, str], call: Call) -> None:
+    """Lets DuckDB bind the statement as the UPDATE that it is: what is right in a SELECT (unnest, a window) may be wrong there."""
+    pairs = ", ".join(f"{quote(column)} = {value}" for column, value in assigned.items())
+    text = f"EXPLAIN {frame.ctes} UPDATE {execution.engine.stage(table)} AS {frame.alias} SET {pairs}{frame.condition}"
+    execute(execution.engine.work, text, call.values).fetchall()
+
+
+def _pruned(state: TableState, where: str | None, name: str, values: Mapping[str, Any]) -> Iterable[Fragment]:
+    """The fragments that may hold a matching row, by their statistics."""
+    if where is None or len(state.fragments) < 2:
+        return state.fragments.values()
+    from lakelite.language.conjuncts import conjuncts
+
+    conditions = conjuncts(where, state.table.columns, name, values)
+    return [f for f in state.fragments.values() if fragment_may_match(f, conditions)]
+
+
+def _assigned(execution: Execution, work: ch.Work, table: Table, operation: st.Update, call: Call) -> dict[str, str]:
+    """The new value of each column that is SET, cast as UPDATE casts, by folded name."""
+    assigned: dict[str, str] = {}
+    columns = {fold(c.name): c for c in table.columns}
+    for one in operation.assignments:
+        column = columns.get(fold(one.column))
+        if column is None:
+            hint = f"its columns are: {', '.join(c.name for c in table.columns)}"
+            raise ProgrammingError(f'table {table.qualified} has no column "{one.column}"', hint=hint, position=Position.at(call.text, one.offset))
+        value = render(execution, work, one.value, call) if one.value else column.default or "NULL"
+        assigned[fold(one.column)] = f"CAST(({value}\n) AS {column.type})"
+    return assigned
+
+
+def _positions(execution: Execution, sql: str, scan: Addressed, values: Mapping[str, Any]) -> tuple[dict[int, BitMap], int]:
+    """The row addresses that `sql` gives as positions by fragment id, and how many they are."""
+    arrays = execute(execution.engine.work, sql, values).fetchnumpy()
+    sources, where = arrays[scan.source], arrays[scan.position]
+    return _by_fragment(sources, where, scan), len(sources)
+
+
+def _by_fragment(sources: NDArray[Any], positions: NDArray[Any], scan: Addressed) -> dict[int, BitMap]:
+    import numpy as np
+
+    if not len(sources):
+        return {}
+    order = np.argsort(sources, kind="stable")
+    numbers, starts = np.unique(sources[order], return_index=True)
+    parts = np.split(positions[order], starts[1:])
+    return {scan.fragments[int(n)].fragment_id: deletion.positions_of(part) for n, part in zip(numbers, parts, strict=True)}
+
+
+def _row_ids(rows: pa.Table, by_source: Mapping[int, Fragment]) -> pa.Array:
+    """The row id of each old version: the stored one, else first_row_id + position; NULL where the fragment has none yet."""
+    import numpy as np
+    import pyarrow as pa
+
+    sources, positions = rows.column(0).to_numpy(), rows.column(1).to_numpy()
+    stored = rows.column(2).fill_null(0).to_numpy()
+    numbers, place = np.unique(sources, return_inverse=True)
+    firsts = np.array([by_source[int(n)].first_row_id if by_source[int(n)].fragment_id > 0 else -1 for n in numbers], dtype=np.int64)
+    first = firsts[place] if len(numbers) else np.zeros(0, dtype=np.int64)
+    missing = rows.column(2).is_null().to_numpy()
+    return pa.array(np.where(missing, first + positions, stored), pa.int64(), mask=missing & (first < 0))

@@ -1,0 +1,181 @@
+"""A fork server: one interpreter that has everything imported and forks a child for each job, which may die in it.
+
+It reads one job per line from standard input (JSON: `id`, `name`, `arguments`), and writes events to standard output, one
+JSON object per line: what the job says with `tell`, and in the end its exit status.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb  # noqa: F401  (so that no child has to import it)
+import pyarrow  # noqa: F401
+import sqlglot  # noqa: F401
+
+import lakelite
+import lakelite.interfaces.dbapi
+from lakelite import steps
+from lakelite.transaction import commit as committing
+
+Tell = Callable[..., None]
+running: dict[int, int] = {}  # process id → job id
+
+
+# Jobs.
+
+
+def kill(tell: Tell, lake: str, before: list[str], statements: list[str], step: str, nth: int, winner: str | None) -> None:
+    """Runs `before`, then `statements`, and dies when `step` is reached for the `nth` time. `winner` lands once the first scan has begun."""
+    committing.CHECKPOINT_BYTES = 0
+    con = lakelite.connect(lake, autocommit=True)
+    other = lakelite.connect(lake, autocommit=True) if winner else None
+    for sql in before:
+        con.execute(sql)
+        tell("acknowledged", sql=sql)
+    left = nth
+
+    def hook(reached: str) -> None:
+        nonlocal left, other
+        if reached == step:
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+        if other is not None and reached == "scan":
+            steps.hook = lambda _: None
+            other.execute(winner)
+            other = None
+            tell("acknowledged", sql=winner)
+            steps.hook = hook
+
+    steps.hook = hook
+    for sql in statements:
+        con.execute(sql)
+        tell("acknowledged", sql=sql)
+
+
+def write_until_killed(tell: Tell, lake: str, scripts: list[tuple[int, list[str]]]) -> None:
+    """Runs each script on a connection and a thread of its own, and acknowledges every statement by the script's number."""
+
+    def run(number: int, script: list[str]) -> None:
+        con = lakelite.connect(lake, autocommit=True)
+        con.execute("SET inline_rows = 4")
+        for sql in script:
+            con.execute(sql)
+            tell("acknowledged", script=number)
+
+    threads = [threading.Thread(target=run, args=script) for script in scripts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def hold(tell: Tell, lake: str, statements: list[str], step: str, gate: str) -> None:
+    """Runs `statements`; at the first `step` it says so and waits until somebody has opened the FIFO `gate` for writing and closed it."""
+    con = lakelite.connect(lake, autocommit=True)
+    con.execute("SET inline_rows = 0")
+
+    def hook(reached: str) -> None:
+        if reached == step:
+            steps.hook = lambda _: None
+            tell("stopped")
+            Path(gate).read_bytes()
+
+    steps.hook = hook
+    for sql in statements:
+        con.execute(sql)
+    tell("done")
+    con.close()
+
+
+def write(tell: Tell, lake: str, statements: list[str], stop: str) -> None:
+    """Runs `statements` again and again, {n} being the round, until the file `stop` exists; tells the number of rounds."""
+    con = lakelite.connect(lake, autocommit=True)
+    con.execute("SET inline_rows = 0")
+    rounds = 0
+    tell("ready")
+    while not os.path.exists(stop):
+        for sql in statements:
+            con.execute(sql.format(n=rounds))
+        rounds += 1
+    con.close()
+    tell("done", rounds=rounds)
+
+
+def use_in_fork(tell: Tell, lake: str) -> None:
+    """A forked child tries its parent's connection; the parent goes on."""
+    con = lakelite.connect(lake, autocommit=True)
+    con.execute("CREATE TABLE t (a INTEGER)")
+    cursor = con.execute("SELECT range FROM range(10000)")
+    cursor.fetchmany(3)
+    for sql in ("SELECT 1", "INSERT INTO t VALUES (1)", "COMMIT", "VACUUM"):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                con.execute(sql)
+                tell("child", error=None)
+            except lakelite.Error as error:
+                tell("child", error=type(error).__name__)
+            con.close()
+            os._exit(0)
+        os.waitpid(pid, 0)
+        con.execute("INSERT INTO t VALUES (2)")
+    tell("parent", rows=con.execute("SELECT count(*) FROM t").fetchall()[0][0], cursor=len(cursor.fetchall()))
+    con.close()
+
+
+JOBS: dict[str, Callable[..., None]] = {job.__name__: job for job in (kill, write_until_killed, hold, write, use_in_fork)}
+
+
+# The server.
+
+
+def say(**event: Any) -> None:
+    os.write(1, (json.dumps(event) + "\n").encode())  # one write: lines of several processes do not mix
+
+
+def child(job: dict[str, Any]) -> int:
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+    def tell(event: str, **details: Any) -> None:
+        say(id=job["id"], event=event, **details)
+
+    try:
+        JOBS[job["name"]](tell, **job["arguments"])
+    except BaseException as error:
+        tell("error", error=type(error).__name__, message=str(error))
+        return 1
+    return 0
+
+
+def reap(*_: Any) -> None:
+    while running:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid == 0:
+            return
+        say(id=running.pop(pid), event="ended", status=os.waitstatus_to_exitcode(status))
+
+
+def main() -> None:
+    signal.signal(signal.SIGCHLD, reap)
+    for line in iter(sys.stdin.readline, ""):
+        job = json.loads(line)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # a child may end before it is in `running`
+        pid = os.fork()
+        if pid == 0:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+            os._exit(child(job))
+        running[pid] = job["id"]
+        say(id=job["id"], event="started", pid=pid)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
+
+
+if __name__ == "__main__":
+    main()
