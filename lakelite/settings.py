@@ -14,7 +14,7 @@ from lakelite.model import Limits, fold
 
 ISOLATION_LEVELS = ("serializable", "write serializable", "snapshot")
 DEFAULT_LEVEL = "write serializable"
-DUCKDB_SETTINGS = frozenset({"threads", "memory_limit", "max_memory", "timezone", "calendar", "default_order", "default_null_order", "default_collation"})
+DUCKDB_SETTINGS = frozenset({"threads", "memory_limit", "max_memory", "timezone", "calendar", "default_order", "default_null_order"})
 _ABOUT = {
     "statement_bytes": "longest statement, in bytes of UTF-8",
     "inline_rows": "a write of at most so many rows is kept inline, in the catalog",

@@ -16,7 +16,7 @@ import duckdb
 
 from lakelite.contents import TableState
 from lakelite.model import MAIN_SCHEMA, Fragment, Table, fold, quote
-from lakelite.storage import scan
+from lakelite.storage import held, scan
 from lakelite.storage.cache import Cache
 from lakelite.storage.files import LakePaths
 from lakelite.storage.scan import Addressed
@@ -164,20 +164,9 @@ class Engine:
         """Runs one statement that gives rows; all of them as an Arrow table."""
         return self.work.sql(sql, params=dict(parameters)).to_arrow_table()
 
-    def arrow_up_to(self, sql: str, parameters: Mapping[str, Any], row_count: int) -> pa.Table | None:
-        """The rows of a SELECT as an Arrow table, or None if they are more than `row_count`: then it was stopped on the way."""
-        import pyarrow as pa
-
-        reader = self.work.sql(sql, params=dict(parameters)).to_arrow_reader(max(row_count, 1) + 1)
-        batches: list[pa.RecordBatch] = []
-        try:
-            for batch in reader:
-                batches.append(batch)
-                if sum(b.num_rows for b in batches) > row_count:
-                    return None
-            return pa.Table.from_batches(batches, reader.schema)
-        finally:
-            reader.close()
+    def held(self, sql: str, parameters: Mapping[str, Any], columns: Sequence[tuple[str, str]], most: int | None = None) -> pa.Table | None:
+        """The rows of a SELECT as an Arrow table, or None if they are more than `most`. `columns`: name and stored type of each."""
+        return held.fetch(self.work, sql, parameters, columns, most)
 
     # Statements that DuckDB itself runs on an empty copy of a table.
 
@@ -196,9 +185,9 @@ class Engine:
     def insert_returning(self, table: Table, insert: str, returning: str, parameters: Mapping[str, Any]) -> pa.Table:
         """DuckDB's own INSERT into the stage of `table`, and what its RETURNING gives. What it leaves in the stage is never read."""
         rows = self.arrow(f"{insert}\nRETURNING {returning}", parameters)
-        held = self._stage_rows.get(table.table_id, 0) + rows.num_rows
-        if held > STAGE_ROWS_KEPT:
+        left = self._stage_rows.get(table.table_id, 0) + rows.num_rows
+        if left > STAGE_ROWS_KEPT:
             self.do(f"TRUNCATE {self.stage(table)}")
-            held = 0
-        self._stage_rows[table.table_id] = held
+            left = 0
+        self._stage_rows[table.table_id] = left
         return rows

@@ -11,12 +11,16 @@ from dataclasses import replace
 from typing import Any
 
 from lakelite.language import statements as st
+from lakelite.language import values
 from lakelite.model import Table, quote
 from lakelite.storage import fragment as fragments
 from lakelite.storage import types
 from lakelite.transaction import changes as ch
 from lakelite.transaction import match, source
 from lakelite.transaction.execution import Call, Done, Execution, find_table
+
+_SHORT_ROWS = 50
+_SHORT_TEXT = 10_000
 
 # Queries.
 
@@ -75,14 +79,19 @@ def insert(execution: Execution, work: ch.Work, operation: st.Insert, call: Call
 def _insert_values(
     execution: Execution, table: Table, operation: st.Insert, ctes: str, text: str, sets: Sequence[Mapping[str, Any]]
 ) -> fragments.Staged | None:
-    """DuckDB's own INSERT into an empty copy of the table, once per parameter set: every cast, default and error is DuckDB's."""
+    """The rows of a VALUES list, once per parameter set. Short lists are cast cell by cell, long ones are DuckDB's own INSERT into an
+    empty copy of the table: every cast, default and error is DuckDB's either way."""
     import pyarrow as pa
 
     engine = execution.engine
-    by_name = " BY NAME" if operation.by_name else ""
-    statement = f"{ctes}INSERT INTO {engine.stage(table)}{source.column_list(operation.columns)}{by_name} {text}"
-    returning = ", ".join(f"{types.encode(quote(c.name), c.type)} AS f{c.field_id}" for c in table.columns)
-    rows = [engine.insert_returning(table, statement, returning, source.used_values(statement, values)) for values in sets]
+    cells = values.cells(text, _SHORT_ROWS) if len(text) <= _SHORT_TEXT else None
+    if cells is not None:
+        columns = [(f"f{c.field_id}", c.stored.type) for c in table.columns]
+        rows = [engine.held(sql, given, columns) for sql, given in source.cast_values(table, operation, ctes, cells, sets)]
+    else:
+        statement = f"{ctes}INSERT INTO {engine.stage(table)}{source.column_list(operation.columns)} {text}"
+        returning = ", ".join(f"{types.encode(quote(c.name), c.type)} AS f{c.field_id}" for c in table.columns)
+        rows = [engine.insert_returning(table, statement, returning, source.used_values(statement, given)) for given in sets]
     return execution.keep(fragments.write_arrow(engine, execution.place(), table, pa.concat_tables(rows)))
 
 

@@ -76,7 +76,8 @@ def updated(execution: Execution, work: ch.Work, table: Table, operation: st.Upd
     inner = f"SELECT {address}, {new} FROM ({scan.sql}) AS {alias}{frame.condition}"
     stored = ", ".join(f"{fragments.stored_value(table, c, f's._lake_{i}')} AS f{c.field_id}" for i, c in enumerate(table.columns))
     outer = f"{frame.ctes} SELECT s.source, s.position, s.row_id, {stored} FROM ({inner}) s"
-    rows = execution.engine.arrow_up_to(outer, used_values(outer, call.values), execution.limits.inline_rows)
+    columns = [(n, "BIGINT") for n in ("source", "position", "row_id")] + [(f"f{c.field_id}", c.stored.type) for c in table.columns]
+    rows = execution.engine.held(outer, used_values(outer, call.values), columns, execution.limits.inline_rows)
     if rows is None:
         return _updated_many(execution, table, f"{frame.ctes} {inner}", scan, reads, call)
     sources, where = rows.column(0).to_numpy(), rows.column(1).to_numpy()

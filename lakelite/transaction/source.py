@@ -8,7 +8,7 @@ rows is cast to the columns of its target as DuckDB's own INSERT would.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,10 @@ from lakelite.errors import DataError, NotSupportedError, Position, ProgrammingE
 from lakelite.language import statements as st
 from lakelite.language.parse import mentions
 from lakelite.language.tokens import lex, unquote
+from lakelite.language.values import DEFAULT, Cells, renamed_parameters
 from lakelite.model import Column, Table, fold, literal, quote
-from lakelite.storage.engine import INTERNAL, Engine
+from lakelite.storage.engine import INTERNAL
+from lakelite.storage.fragment import stored_value
 from lakelite.transaction import changes as ch
 from lakelite.transaction.execution import Call, Execution, find_table
 from lakelite.transaction.view import check_kept, version_view
@@ -26,6 +28,7 @@ from lakelite.transaction.view import check_kept, version_view
 if TYPE_CHECKING:
     import duckdb
 
+_ROWS_PER_SELECT = 100
 _QUERY_WORD = re.compile(r"\b(select|from|table|with|pivot|unpivot|summarize|describe|show)\b", re.IGNORECASE)
 _FILE_FUNCTION = re.compile(r"\b(read_\w+|\w*parquet_scan|glob|sniff_csv|parquet_\w+)\s*\(", re.IGNORECASE)
 
@@ -57,17 +60,6 @@ def used_values(text: str, values: Mapping[str, Any]) -> dict[str, Any]:
     import duckdb
 
     return {name: values[name] for name in duckdb.extract_statements(text)[0].named_parameters}
-
-
-def undo(engine: Engine) -> None:
-    """ROLLBACK, where an error has not done so already."""
-    import duckdb
-
-    try:
-        engine.do("ROLLBACK")
-    except duckdb.TransactionException as error:
-        if "no transaction" not in str(error):
-            raise
 
 
 # Time travel and what is read.
@@ -190,6 +182,37 @@ def _targets(table: Table, columns: Sequence[str] | None, given: Sequence[str]) 
             raise ProgrammingError(f'column "{target}" is given twice')
         seen.add(fold(target))
     return targets
+
+
+def cast_values(
+    table: Table, operation: st.Insert, ctes: str, cells: Cells, sets: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """SELECTs of the stored form of VALUES rows, each with the parameters that it uses; a few parameter sets share one."""
+    names = [fold(t) for t in _targets(table, operation.columns, max(cells, key=len))]
+    _targets(table, operation.columns, min(cells, key=len))
+    place = {name: i for i, name in enumerate(names)}
+    stored = ", ".join(f"{stored_value(table, c, f'r.{quote(c.name)}')} AS f{c.field_id}" for c in table.columns)
+    columns = ", ".join(quote(c.name) for c in table.columns)
+    sets_each = max(1, _ROWS_PER_SELECT // len(cells))
+    for start in range(0, len(sets), sets_each):
+        rows: list[str] = []
+        given: dict[str, Any] = {}
+        for number, values in enumerate(sets[start : start + sets_each]):
+            for row in cells:
+                rows.append(f"({', '.join(_cell(c, row, place, number, values, given) for c in table.columns)})")
+        yield f"{ctes}SELECT {stored} FROM (VALUES {', '.join(rows)}) r({columns})", given
+
+
+def _cell(column: Column, row: tuple[str, ...], place: Mapping[str, int], number: int, values: Mapping[str, Any], given: dict[str, Any]) -> str:
+    """The value of `column` in a VALUES row, cast; the values of its parameters are put into `given`."""
+    index = place.get(fold(column.name))
+    text = row[index] if index is not None else DEFAULT
+    if text.upper() == DEFAULT:
+        text = column.default or "NULL"
+    elif values:
+        text, names = renamed_parameters(text, number)
+        given.update({new: values[old] for old, new in names.items()})
+    return f"CAST(({text}\n) AS {column.type})"
 
 
 # Files for a COPY FROM.

@@ -14,6 +14,7 @@ from typing import Any
 from lakelite import steps
 from lakelite.language import statements as st
 from lakelite.language.parse import uses_clock
+from lakelite.model import Table
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import changes as ch
 from lakelite.transaction import clock, execute
@@ -24,7 +25,7 @@ from lakelite.transaction.view import LakeView
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """A statement that wrote, with all that a replay needs. `many`: the parameter sets of an executemany."""
+    """A statement that wrote, with all that a replay needs. `many`: the parameter sets of an executemany. `table`: its target, as it was then."""
 
     operation: st.Operation
     call: Call
@@ -32,6 +33,7 @@ class Logged:
     constant: fragments.Staged | None
     is_constant: bool
     rowcount: int
+    table: Table | None
 
 
 class Transaction:
@@ -63,7 +65,7 @@ class Transaction:
         done = self._once(operation, call, many)
         self.work = done.work
         if not isinstance(operation, READS_ONLY):
-            self.log.append(Logged(operation, call, many, done.constant, done.is_constant, done.rowcount))
+            self.log.append(Logged(operation, call, many, done.constant, done.is_constant, done.rowcount, self._target(operation)))
         return done
 
     def _once(self, operation: st.Operation, call: Call, many: Sequence[Mapping[str, Any]] | None) -> Done:
@@ -81,12 +83,14 @@ class Transaction:
         """now() is the transaction's; outside an explicit one a query may as well ask DuckDB itself."""
         if isinstance(operation, READS_ONLY) and not self.explicit:
             return nullcontext()
-        texts = [call.text]
-        target = getattr(operation, "target", None)
-        if isinstance(target, st.Name):
-            table = self.work.namespace.find(target.schema, target.name)
-            texts += [c.default for c in table.columns if c.default] if table else []
+        table = self._target(operation)
+        texts = [call.text, *(c.default for c in (table.columns if table else ()) if c.default)]
         return clock.fixed(self.execution.engine, self.now_us) if any(map(uses_clock, texts)) else nullcontext()
+
+    def _target(self, operation: st.Operation) -> Table | None:
+        """The table that the operation's target means now."""
+        name = getattr(operation, "target", None)
+        return self.work.namespace.find(name.schema, name.name) if isinstance(name, st.Name) else None
 
     def mark(self) -> tuple[ch.Work, int]:
         """Where `reset` can come back to."""
@@ -111,7 +115,7 @@ class Transaction:
         self.work = ch.Work(view.namespace, ch.ChangeSet(shown=before.shown, own_shown=before.own_shown, blind=not before.shown))
         entries, self.log = self.log, []
         for entry in entries:
-            if entry.is_constant:
+            if entry.is_constant and self._target(entry.operation) == entry.table:  # the same columns: its rows are right as they are
                 self.work = execute.again(self.work, entry.operation, entry.call, entry.constant, entry.rowcount).work
                 self.log.append(entry)
             else:
