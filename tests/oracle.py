@@ -25,6 +25,7 @@ class Oracle:
         self.duck = duckdb.connect()
         self.duck.execute("ATTACH ':memory:' AS saved")
         self._saved: dict[str, str] | None = None
+        self._together = False
 
     def close(self) -> None:
         self.duck.close()
@@ -39,28 +40,21 @@ class Oracle:
         return int(rows[0][0]) if len(rows) == 1 and isinstance(rows[0][0], int) else -1
 
     def _overwrite(self, table: str, query: str) -> int:
-        return self.together([f"CREATE TEMP TABLE new_content AS {query}", f"DELETE FROM {table}", f"INSERT INTO {table} FROM new_content", "DROP TABLE new_content"])[2]
+        parts = [f"CREATE TEMP TABLE new_content AS {query}", f"DELETE FROM {table}", f"INSERT INTO {table} FROM new_content", "DROP TABLE new_content"]
+        return [self.run(part) for part in parts][2] if self._together else self.together(parts)[2]
 
     def together(self, statements: Iterable[str]) -> list[int]:
-        """Runs all of them or, if one fails, none."""
+        """Runs all of them as one transaction or, if one fails, none."""
+        self._together = True
         self.duck.execute("BEGIN")
         try:
             counts = [self.run(s) for s in statements]
         except BaseException:
             self.duck.execute("ROLLBACK")
             raise
+        finally:
+            self._together = False
         self.duck.execute("COMMIT")
-        return counts
-
-    def serially(self, statements: Sequence[str]) -> list[int]:
-        """One transaction of several statements, an INSERT OVERWRITE among them or not."""
-        self.begin()
-        try:
-            counts = [self.run(s) for s in statements]
-        except duckdb.Error:
-            self.rollback()
-            raise
-        self._saved = None
         return counts
 
     def definitions(self) -> dict[str, str]:

@@ -120,16 +120,17 @@ class Engine:
         files, inline = self._groups(state, state.fragments.values())
         return scan.relation(state, files, inline, self._kept(state, files, inline))
 
-    def addressed(self, state: TableState, fragments: Iterable[Fragment] | None = None) -> Addressed:
-        """The live rows of the given fragments (None: of all) with their row addresses."""
-        files, inline = self._groups(state, state.fragments.values() if fragments is None else fragments)
+    def addressed(self, state: TableState, fragments: Iterable[Fragment], *, live_only: bool = True) -> Addressed:
+        """The rows of the given fragments with their row addresses; without `live_only` deleted ones too, which is cheaper to read."""
+        files, inline = self._groups(state, fragments, live_only=live_only)
         return scan.addressed(state, files, inline, self._kept(state, files, inline))
 
     @staticmethod
-    def _groups(state: TableState, fragments: Iterable[Fragment]) -> tuple[scan.Groups, scan.Groups]:
+    def _groups(state: TableState, fragments: Iterable[Fragment], *, live_only: bool = True) -> tuple[scan.Groups, scan.Groups]:
         chosen = list(fragments)
         files = [f for f in chosen if f.storage == "parquet"]
-        return scan.groups(state, files), scan.groups(state, [f for f in chosen if f.storage == "inline"])
+        inline = [f for f in chosen if f.storage == "inline"]
+        return scan.groups(state, files, live_only=live_only), scan.groups(state, inline, live_only=live_only)
 
     def _kept(self, state: TableState, files: scan.Groups, inline: scan.Groups) -> scan.Kept:
         """Sees to it that the caches hold what the scans need."""

@@ -53,8 +53,13 @@ class Groups:
     marked: tuple[Fragment, ...]
 
 
-def groups(state: TableState, fragments: Sequence[Fragment]) -> Groups:
-    """Which fragments have no deletions, which have them listed, and which need their bitstring: those with most deletions."""
+def groups(state: TableState, fragments: Sequence[Fragment], *, live_only: bool = True) -> Groups:
+    """Which fragments have no deletions, which have them listed, and which need their bitstring: those with most deletions.
+
+    Not `live_only`: deleted rows may come too, so that all count as clean.
+    """
+    if not live_only:
+        return Groups(tuple(fragments), (), ())
     clean = tuple(f for f in fragments if f.fragment_id not in state.vectors)
     dirty = sorted((f for f in fragments if f.fragment_id in state.vectors), key=lambda f: state.vectors[f.fragment_id].cardinality)
     listed: list[Fragment] = []

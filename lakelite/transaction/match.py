@@ -6,9 +6,11 @@ as Arrow and become an inline fragment without a detour; many go through a tempo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import duckdb
 
 from lakelite import deletion
 from lakelite.contents import TableState
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 _UPDATED = "lake_updated"  # the temporary table of a large UPDATE
 _KEPT_ROW_ID = quote("_lake_kept_row_id")
 _TARGET = "lake_target"
+_FEW_DELETED = 0.2  # up to this share of deleted rows, reading them costs less than joining with what is deleted
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +57,50 @@ class _Frame:
 
 def deleted(execution: Execution, work: ch.Work, table: Table, operation: st.Delete, call: Call) -> Matched:
     """The rows that a DELETE matches."""
-    frame = _frame(execution, work, table, operation, call)
-    reads = _reads(execution, work, operation, frame, "1")
-    scan = frame.scan
-    sql = f"{frame.ctes} SELECT {frame.alias}.{scan.source}, {frame.alias}.{scan.position} FROM ({scan.sql}) AS {frame.alias}{frame.condition}"
-    positions, count = _positions(execution, sql, scan, call.values)
-    return Matched(positions, count, reads)
+    return _leniently(lambda live_only: _deleted(execution, work, table, operation, call, live_only), execution.state(work, table))
 
 
 def updated(execution: Execution, work: ch.Work, table: Table, operation: st.Update, call: Call) -> Matched:
     """The rows that an UPDATE matches and their new versions, which keep the row ids of the old."""
-    frame = _frame(execution, work, table, operation, call)
+    return _leniently(lambda live_only: _updated(execution, work, table, operation, call, live_only), execution.state(work, table))
+
+
+def _leniently(run: Callable[[bool], Matched], state: TableState) -> Matched:
+    """Reads deleted rows too where they are few, and leaves them out afterwards: cheaper than a join with what is deleted.
+
+    The condition may fail on a row that is deleted, and only there: then it is run again over the live rows.
+    """
+    if not state.vectors:
+        return run(True)
+    if state.deleted_count > _FEW_DELETED * (state.row_count + state.deleted_count):
+        return run(True)
+    try:
+        return run(False)
+    except duckdb.InterruptException:
+        raise
+    except duckdb.Error:
+        return run(True)
+
+
+def _deleted(execution: Execution, work: ch.Work, table: Table, operation: st.Delete, call: Call, live_only: bool) -> Matched:
+    frame = _frame(execution, work, table, operation, call, live_only)
+    reads = _reads(execution, work, operation, frame, "1")
+    scan = frame.scan
+    sql = f"{frame.ctes} SELECT {frame.alias}.{scan.source}, {frame.alias}.{scan.position} FROM ({scan.sql}) AS {frame.alias}{frame.condition}"
+    positions = _positions(execution, sql, scan, call.values)
+    if not live_only:
+        positions = _alive(positions, execution.state(work, table))
+    return Matched(positions, sum(map(len, positions.values())), reads)
+
+
+def _alive(positions: Mapping[int, BitMap], state: TableState) -> dict[int, BitMap]:
+    """Without those that the deletion vectors mark."""
+    left = {k: p - state.vectors[k].positions if k in state.vectors else p for k, p in positions.items()}
+    return {k: p for k, p in left.items() if p}
+
+
+def _updated(execution: Execution, work: ch.Work, table: Table, operation: st.Update, call: Call, live_only: bool) -> Matched:
+    frame = _frame(execution, work, table, operation, call, live_only)
     scan, alias = frame.scan, frame.alias
     assigned = _assigned(execution, work, table, operation, call)
     values = [assigned.get(fold(c.name), f"{alias}.{quote(c.name)}") for c in table.columns]
@@ -79,11 +115,35 @@ def updated(execution: Execution, work: ch.Work, table: Table, operation: st.Upd
     columns = [(n, "BIGINT") for n in ("source", "position", "row_id")] + [(f"f{c.field_id}", c.stored.type) for c in table.columns]
     rows = execution.engine.held(outer, used_values(outer, call.values), columns, execution.limits.inline_rows)
     if rows is None:
-        return _updated_many(execution, table, f"{frame.ctes} {inner}", scan, reads, call)
-    sources, where = rows.column(0).to_numpy(), rows.column(1).to_numpy()
+        return _updated_many(execution, table, f"{frame.ctes} {inner}", scan, reads, call) if live_only else _updated(execution, work, table, operation, call, True)
+    return _updated_few(execution, table, rows, scan, reads, None if live_only else execution.state(work, table))
+
+
+def _updated_few(execution: Execution, table: Table, rows: pa.Table, scan: Addressed, reads: Reads, state: TableState | None) -> Matched:
+    """From the addresses, row ids and new versions in `rows`; those that are deleted in `state` are left out."""
+    positions = _by_fragment(rows.column(0).to_numpy(), rows.column(1).to_numpy(), scan)
+    if state is not None:
+        alive = _alive(positions, state)
+        if alive != positions:
+            rows = rows.filter(_is_in(rows, alive, scan.fragments))
+            positions = alive
     new_rows = rows.select(range(3, rows.num_columns)).append_column(f"f{ROW_ID_FIELD}", _row_ids(rows, scan.fragments))
     staged = execution.keep(fragments.write_arrow(execution.engine, execution.place(), table, new_rows))
-    return Matched(_by_fragment(sources, where, scan), rows.num_rows, reads, staged)
+    return Matched(positions, rows.num_rows, reads, staged)
+
+
+def _is_in(rows: pa.Table, positions: Mapping[int, BitMap], by_source: Mapping[int, Fragment]) -> pa.Array:
+    """A mask: whether the address of each row is among `positions`."""
+    import numpy as np
+    import pyarrow as pa
+
+    sources, where = rows.column(0).to_numpy(), rows.column(1).to_numpy()
+    mask = np.zeros(len(sources), dtype=bool)
+    for number in np.unique(sources):
+        wanted = positions.get(by_source[int(number)].fragment_id)
+        if wanted is not None:
+            mask |= (sources == number) & np.isin(where, np.asarray(wanted.to_array()))
+    return pa.array(mask)
 
 
 def _updated_many(execution: Execution, table: Table, sql: str, scan: Addressed, reads: Reads, call: Call) -> Matched:
@@ -91,7 +151,7 @@ def _updated_many(execution: Execution, table: Table, sql: str, scan: Addressed,
     try:
         engine.do(f"CREATE OR REPLACE TEMP TABLE {_UPDATED} AS {sql}", used_values(sql, call.values))
         addresses = f"SELECT source AS {scan.source}, position AS {scan.position} FROM {_UPDATED}"
-        positions, count = _positions(execution, addresses, scan, {})
+        positions = _positions(execution, addresses, scan, {})
         firsts = ", ".join(f"({source}, {f.first_row_id if f.fragment_id > 0 else 'NULL'})" for source, f in scan.fragments.items())
         columns = ", ".join(f"u._lake_{i} AS {quote(c.name)}" for i, c in enumerate(table.columns))
         rows = (
@@ -101,15 +161,15 @@ def _updated_many(execution: Execution, table: Table, sql: str, scan: Addressed,
         staged = execution.keep(fragments.write(engine, execution.place(), table, rows, {}, row_id=_KEPT_ROW_ID))
     finally:
         engine.do(f"DROP TABLE IF EXISTS {_UPDATED}")
-    return Matched(positions, count, reads, staged)
+    return Matched(positions, sum(map(len, positions.values())), reads, staged)
 
 
-def _frame(execution: Execution, work: ch.Work, table: Table, operation: st.Delete | st.Update, call: Call) -> _Frame:
+def _frame(execution: Execution, work: ch.Work, table: Table, operation: st.Delete | st.Update, call: Call, live_only: bool) -> _Frame:
     where = render(execution, work, operation.where, call) if operation.where else None
     ctes = render(execution, work, operation.ctes, call) if operation.ctes else ""
     name = operation.alias or table.name
     state = execution.state(work, table)
-    scan = execution.engine.addressed(state, _pruned(state, where, name, call.values))
+    scan = execution.engine.addressed(state, _pruned(state, where, name, call.values), live_only=live_only)
     return _Frame(scan, quote(name), f" WHERE ({where}\n)" if where is not None else "", ctes)
 
 
@@ -151,11 +211,10 @@ def _assigned(execution: Execution, work: ch.Work, table: Table, operation: st.U
     return assigned
 
 
-def _positions(execution: Execution, sql: str, scan: Addressed, values: Mapping[str, Any]) -> tuple[dict[int, BitMap], int]:
-    """The row addresses that `sql` gives as positions by fragment id, and how many they are."""
+def _positions(execution: Execution, sql: str, scan: Addressed, values: Mapping[str, Any]) -> dict[int, BitMap]:
+    """The row addresses that `sql` gives, as positions by fragment id."""
     arrays = execute(execution.engine.work, sql, values).fetchnumpy()
-    sources, where = arrays[scan.source], arrays[scan.position]
-    return _by_fragment(sources, where, scan), len(sources)
+    return _by_fragment(arrays[scan.source], arrays[scan.position], scan)
 
 
 def _by_fragment(sources: NDArray[Any], positions: NDArray[Any], scan: Addressed) -> dict[int, BitMap]:

@@ -18,7 +18,7 @@ from lakelite.steps import STEPS
 KILLED = -9
 RANDOM_KILLS = 40
 LONGEST_WAIT_S = 0.02
-STATEMENTS = 16  # of each writer
+STATEMENTS = 8  # of each writer
 ROWS = 240
 
 # One round per step, numbered {n}.
@@ -163,7 +163,7 @@ def test_at_random_times(tmp_path: Path, server: Server) -> None:
     for kill in range(RANDOM_KILLS):
         scripts = {number: script_of(number, STATEMENTS) for number in range(3 * kill, 3 * kill + 3)}
         job = server.start("write_until_killed", lake=str(lake), scripts=list(scripts.items()))
-        seen = [job.wait_for("acknowledged") for _ in range(random.randint(1, 2 * STATEMENTS))]
+        seen = [job.wait_for("acknowledged") for _ in range(random.randint(1, STATEMENTS))]
         time.sleep(random.uniform(0, LONGEST_WAIT_S))  # a random time is the point
         events, status = job.kill()
         assert status == KILLED, events

@@ -254,7 +254,7 @@ CASES = cases()
 
 def serial(oracle: Oracle, texts: list[str]) -> list[int] | duckdb.Error:
     try:
-        return oracle.serially(texts)
+        return oracle.together(texts)
     except duckdb.Error as error:
         return error
 
