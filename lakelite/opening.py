@@ -51,7 +51,7 @@ def open_lake(path: str, *, create: bool, read_only: bool) -> Opened:
         files.ensure_directories(paths)
         lock = CommitLock(paths.commit_lock)
         with lock.held(Limits().lock_timeout_ms):  # two processes may be creating the same lake
-            catalog = open_catalog(paths.catalog, create=create or temporary is not None)
+            catalog = open_catalog(paths.catalog, create=create or temporary is not None, durable=temporary is None)
     except BaseException:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)

@@ -44,7 +44,7 @@ class Result:
 
     @classmethod
     def of_query(cls, cursor: duckdb.DuckDBPyConnection, translate: Callable[[duckdb.Error], Error], release: Callable[[], None]) -> Result:
-        """A result that DuckDB streams. `release` is called once, when the last row has been read or the result is closed."""
+        """A result that DuckDB streams. `release` frees the cursor; it is called once, when the last row has been read or the result is closed."""
         columns = tuple((d[0], d[1]) for d in cursor.description or ())
         return cls(columns, cursor=cursor, translate=translate, release=release)
 
@@ -87,17 +87,11 @@ class Result:
         rows = self.fetch(None)
         return pa.table({name: [row[i] for row in rows] for i, name in enumerate(names)})
 
-    def interrupt(self) -> None:
-        if self._cursor is not None:
-            self._cursor.interrupt()
-
     def close(self) -> None:
         """Frees the cursor and the snapshot that it reads. Rows that were not read are gone. Again: nothing happens."""
-        cursor, self._cursor = self._cursor, None
+        self._cursor = None
         release, self._release = self._release, None
         self._rows, self._next = [], 0
-        if cursor is not None:
-            cursor.close()
         if release is not None:
             release()
 

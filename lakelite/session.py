@@ -18,7 +18,7 @@ import duckdb
 from lakelite import results
 from lakelite.catalog import look
 from lakelite.catalog.store import Catalog
-from lakelite.errors import Error, InterfaceError, NotSupportedError, OperationalError, ProgrammingError, TransactionConflict
+from lakelite.errors import CommitUnknown, Error, InterfaceError, NotSupportedError, OperationalError, ProgrammingError, TransactionConflict
 from lakelite.language import statements as st
 from lakelite.language.parse import iter_statements
 from lakelite.maintenance import flush as flushing
@@ -165,7 +165,7 @@ class Session:
             except duckdb.Error as error:
                 raise self._translated(error, self._text) from error
             finally:
-                self._lease.unpin(tx.first_base)
+                self._unpin(tx)
 
     def rollback(self) -> Result:
         """Undoes the open transaction; without one nothing happens."""
@@ -173,7 +173,7 @@ class Session:
             self._check_usable()
             tx, self._tx = self._tx, None
             if tx is not None:
-                self._lease.unpin(tx.first_base)
+                self._unpin(tx)
                 tx.discard()
             return Result(None)
 
@@ -182,9 +182,14 @@ class Session:
         self._transactions += 1
         transaction_id = f"{self._opened.session_id}-{self._transactions}"
         execution = Execution(
-            self._engine, self._catalog, self._opened.paths, self._settings.limits, view, transaction_id, self._number, self._reserve
+            self._engine, self._catalog, self._opened.paths, self._settings.limits, view, transaction_id, self._number, self._reserve, self._lease
         )
         return Transaction(execution, explicit=explicit, isolation=isolation, read_only=read_only, now_us=committing.now_us())
+
+    def _unpin(self, tx: Transaction) -> None:
+        """The end of a transaction: what it read may go."""
+        for snapshot in (tx.first_base, *tx.execution.pinned):
+            self._lease.unpin(snapshot)
 
     def _pinned_view(self) -> LakeView:
         """The head, pinned by the lease. An older snapshot is pinned first, so that nothing between the two reads can be vacuumed."""
@@ -205,7 +210,7 @@ class Session:
             try:
                 yield tx
             finally:
-                self._lease.unpin(tx.first_base)
+                self._unpin(tx)
             return
         if self._tx is None:
             self._tx = self._start(explicit=True, isolation=self.isolation, read_only=self.read_only)
@@ -217,9 +222,14 @@ class Session:
             done = tx.run(statement.operation, Call(text, values))
             if done.rows is None:
                 return Result(None, rowcount=done.rowcount)
-            snapshot = tx.first_base
+            snapshot, cursor = min([tx.first_base, *tx.execution.pinned]), done.rows
             self._lease.pin(snapshot)
-            result = Result.of_query(done.rows, lambda error: self._translated(error, text), lambda: self._lease.unpin(snapshot))
+
+            def release() -> None:
+                self._engine.drop(cursor)
+                self._lease.unpin(snapshot)
+
+            result = Result.of_query(cursor, lambda error: self._translated(error, text), release)
             self._results.add(result)
             return result
 
@@ -254,6 +264,8 @@ class Session:
         landing = Landing(self._catalog, self._locked, committing.now_us, self.author, None, _operation(tx))
         try:
             committed = committing.commit(tx, landing)
+        except CommitUnknown:
+            raise  # it may turn out to have landed: the files stay, and VACUUM will know once this session is over
         except BaseException:
             self._remove_unless_landed(tx)
             raise
@@ -292,11 +304,13 @@ class Session:
             flushing.flush(tx, table)
             if tx.work.changes.writes:
                 committing.commit(tx, Landing(self._catalog, self._locked, committing.now_us, self.author, None, "FLUSH"))
+        except CommitUnknown:
+            raise
         except BaseException:
             self._remove_unless_landed(tx)
             raise
         finally:
-            self._lease.unpin(tx.first_base)
+            self._unpin(tx)
 
     # Locks and ids.
 
@@ -401,8 +415,6 @@ class Session:
     def interrupt(self) -> None:
         """Stops the running statement, from another thread: it raises OperationalError and is undone."""
         self._engine.interrupt()
-        for result in list(self._results):
-            result.interrupt()
 
     def close(self) -> None:
         """Rolls back what is open and frees everything. Again, or in a forked child: nothing happens."""
@@ -441,6 +453,8 @@ def _values(statement: st.Statement, parameters: Parameters) -> dict[str, Any]:
     """The value of each parameter of the statement by its name; ProgrammingError if the numbers or names do not fit."""
     if isinstance(parameters, Mapping):
         missing = [p for p in statement.parameters if p not in parameters]
+        if missing and missing[0].isdigit():
+            raise ProgrammingError("the parameters have no names, but the values are a mapping", hint="give a sequence, or write $name")
         if missing:
             raise ProgrammingError(f"no value was given for the parameter {missing[0]}", hint="add it to the mapping")
         return {p: parameters[p] for p in statement.parameters}

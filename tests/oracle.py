@@ -57,6 +57,17 @@ class Oracle:
         self.duck.execute("COMMIT")
         return counts
 
+    def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> int:
+        """An executemany: all of the parameter sets, or none. Returns the rows changed."""
+        self.duck.execute("BEGIN")
+        try:
+            count = sum(self.run(sql, row) for row in rows)
+        except BaseException:
+            self.duck.execute("ROLLBACK")
+            raise
+        self.duck.execute("COMMIT")
+        return count
+
     def definitions(self) -> dict[str, str]:
         found = self.duck.execute("SELECT table_name, sql FROM duckdb_tables() WHERE database_name = 'memory' ORDER BY 1").fetchall()
         return dict(found)

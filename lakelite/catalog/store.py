@@ -74,10 +74,16 @@ class Catalog:
 
     @contextmanager
     def transaction(self, doing: str) -> Iterator[Writer]:
-        """BEGIN IMMEDIATE … COMMIT, or ROLLBACK on an error. Hold the commit lock around it.
+        """BEGIN IMMEDIATE … COMMIT, or ROLLBACK on an error. Hold the commit lock around it."""
+        try:
+            with self.publication(doing) as writer:
+                yield writer
+        except CommitFailed as failed:
+            raise failed.args[0] from failed.__cause__
 
-        An error of COMMIT itself is raised as `CommitFailed`: the caller has to look whether it landed.
-        """
+    @contextmanager
+    def publication(self, doing: str) -> Iterator[Writer]:
+        """As `transaction`, except that an error of COMMIT itself is a `CommitFailed`: the caller has to look whether it landed."""
         with self._lock:
             try:
                 self._sqlite.execute("BEGIN IMMEDIATE")
@@ -93,7 +99,14 @@ class Catalog:
             except sqlite3.Error as error:
                 if self._sqlite.in_transaction:
                     self._sqlite.execute("ROLLBACK")
-                raise CommitFailed(catalog_error(error, doing)) from error
+                is_whole = getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_FULL
+                raise CommitFailed(catalog_error(error, doing), is_whole) from error
+
+    def bury_failed_commit(self) -> None:
+        """Makes it final that a COMMIT which failed has not landed. Its frames may be whole in the WAL, past the end that
+        everybody knows, and a recovery after a crash would take them for a commit: a small commit over them ends that."""
+        with self.transaction("undoing a commit that failed") as writer:
+            writer.reserve("row", 1)
 
     def checkpoint(self) -> None:
         """Moves the WAL's pages into the file where no reader needs them. Only under the commit lock (SQLite ≤ 3.51.2 has a WAL-reset bug)."""
@@ -153,7 +166,10 @@ class Catalog:
 
 
 class CommitFailed(Exception):
-    """COMMIT itself gave an error: the transaction may or may not have landed. `args[0]` is the mapped error."""
+    """COMMIT itself gave an error: the transaction may or may not have landed.
+
+    `args[0]`: the mapped error; `args[1]`: whether the WAL may hold all of it (not if a write found the disk full).
+    """
 
 
 class Writer:
@@ -205,8 +221,11 @@ def _fragments(rows: Iterable[Row], statistics: Mapping[int, list[Statistics]]) 
 # Opening.
 
 
-def open_catalog(path: Path, *, create: bool) -> Catalog:
-    """Opens the catalog at `path`; with `create`, makes one where there is none. CannotOpen says why not; nothing is written then."""
+def open_catalog(path: Path, *, create: bool, durable: bool = True) -> Catalog:
+    """Opens the catalog at `path`; with `create`, makes one where there is none. CannotOpen says why not; nothing is written then.
+
+    Not `durable`: for a temporary lake, which need not survive a crash.
+    """
     existed = path.exists()
     if not existed and not create:
         raise CannotOpen(f"there is no lake at {path.parent}", hint="check the path, or leave out create=False")
@@ -217,7 +236,7 @@ def open_catalog(path: Path, *, create: bool) -> Catalog:
     try:
         if existed:
             _check_ours(connection, path)
-        _configure(connection)
+        _configure(connection, durable)
         _migrate(connection)
     except sqlite3.Error as error:
         connection.close()
@@ -266,11 +285,11 @@ def _expected_objects(version: int) -> set[Row]:
         fresh.close()
 
 
-def _configure(connection: sqlite3.Connection) -> None:
+def _configure(connection: sqlite3.Connection, durable: bool) -> None:
     connection.execute("PRAGMA trusted_schema = OFF")
     if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
         raise CannotOpen("the file system of this lake does not support SQLite's WAL mode", hint="put the lake on a local disk")
-    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'OFF'}")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA wal_autocheckpoint = 0")
     connection.execute("PRAGMA mmap_size = 0")

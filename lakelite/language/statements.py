@@ -52,12 +52,16 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class CreateSchema:
+    """CREATE SCHEMA [IF NOT EXISTS] name."""
+
     name: str
     if_not_exists: bool
 
 
 @dataclass(frozen=True, slots=True)
 class DropSchema:
+    """DROP SCHEMA [IF EXISTS] name [CASCADE]."""
+
     name: str
     if_exists: bool
     cascade: bool
@@ -87,6 +91,8 @@ class CreateTableAs:
 
 @dataclass(frozen=True, slots=True)
 class DropTable:
+    """DROP TABLE [IF EXISTS] a, b."""
+
     targets: tuple[Name, ...]
     if_exists: bool
 
@@ -129,6 +135,8 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Update:
+    """UPDATE t SET …; `where` and `row_local` as in Delete."""
+
     target: Name
     alias: str | None
     assignments: tuple[Assignment, ...]
@@ -139,6 +147,8 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
+    """TRUNCATE t."""
+
     target: Name
 
 
@@ -166,18 +176,20 @@ class CopyTo:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
+    """BEGIN; `isolation` is a level's name, or None: the connection's."""
+
     isolation: str | None
     read_only: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    pass
+    """COMMIT."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    pass
+    """ROLLBACK."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +210,7 @@ class ShowTables:
 
 @dataclass(frozen=True, slots=True)
 class ShowSchemas:
-    pass
+    """SHOW SCHEMAS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +222,8 @@ class ShowSettings:
 
 @dataclass(frozen=True, slots=True)
 class DescribeTable:
+    """DESCRIBE t."""
+
     target: Name
 
 
@@ -223,6 +237,8 @@ class DescribeHistory:
 
 @dataclass(frozen=True, slots=True)
 class Vacuum:
+    """VACUUM [t] [RETAIN n HOURS] [DRY RUN]; `retain_hours` None: the setting."""
+
     target: Name | None
     retain_hours: float | None
     dry_run: bool

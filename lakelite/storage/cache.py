@@ -32,7 +32,7 @@ class Cache:
         self._load_inline = load_inline
         self._bytes_kept = bytes_kept
         self.vectors_table = f"{database}.main.vectors"
-        self._do(f"CREATE TABLE {self.vectors_table} (vector BIGINT, bits BIT)")
+        self._has_vectors_table = False
         self._vectors: dict[int, int] = {}  # stamp of a deletion vector → its number
         self._vector_bytes = 0
         self._numbers = itertools.count(1)
@@ -50,6 +50,9 @@ class Cache:
         known = self._vectors.get(vector.stamp)
         if known is not None:
             return known
+        if not self._has_vectors_table:
+            self._do(f"CREATE TABLE {self.vectors_table} (vector BIGINT, bits BIT)")
+            self._has_vectors_table = True
         number = next(self._numbers)
         if vector.cardinality <= _FEW_POSITIONS:
             positions = f"(SELECT unnest({list(vector.positions)}::INTEGER[]) AS p)"
@@ -105,7 +108,8 @@ class Cache:
             return False
         for table_id in self._fields:
             self._do(f"DROP TABLE {self._database}.main.inline_{table_id}")
-        self._do(f"DELETE FROM {self.vectors_table}")
+        if self._has_vectors_table:
+            self._do(f"DELETE FROM {self.vectors_table}")
         self._rows.clear()
         self._fields.clear()
         self._vectors.clear()

@@ -39,8 +39,8 @@ class Engine:
         self.work = self._duckdb.cursor()  # for everything that is not a result a user reads from
         self.do(f"ATTACH ':memory:' AS {INTERNAL}")
         self._cache = Cache(self.work, INTERNAL, load_inline, cache_bytes)
-        self._names = self._duckdb.cursor()
-        self._names.execute("ATTACH ':memory:' AS lake_names; USE lake_names").fetchall()
+        self._cursors: dict[int, duckdb.DuckDBPyConnection] = {}
+        self._names: duckdb.DuckDBPyConnection | None = None
         self._views: dict[tuple[str, str], int] = {}
         self._version_views: dict[tuple[int, str, str], int] = {}
         self._schemas: set[str] = {MAIN_SCHEMA}
@@ -49,8 +49,15 @@ class Engine:
         self._sized: set[int] = set()  # committed files whose size was found as catalogued
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
-        """A cursor of its own for a result that a user reads from."""
-        return self._duckdb.cursor()
+        """A cursor of its own for a result that a user reads from; `drop` frees it."""
+        cursor = self._duckdb.cursor()
+        self._cursors[id(cursor)] = cursor
+        return cursor
+
+    def drop(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        """Closes a cursor that `cursor` made."""
+        self._cursors.pop(id(cursor), None)
+        cursor.close()
 
     def do(self, sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
         """Runs SQL on the working cursor to its end: DuckDB streams, and a statement is only done when its result has been read."""
@@ -63,16 +70,22 @@ class Engine:
         """
         if "memory" in text.lower():  # the name of the database that holds the views
             return None
+        if self._names is None:
+            self._names = self._duckdb.cursor()
+            self._names.execute("ATTACH ':memory:' AS lake_names; USE lake_names").fetchall()
         try:
             return self._names.get_table_names(text, qualified=True)
         except duckdb.Error:
             return None
 
     def interrupt(self) -> None:
-        self.work.interrupt()
+        """Stops whatever runs, from another thread. Where nothing runs, nothing happens."""
+        for cursor in (self.work, *list(self._cursors.values())):
+            cursor.interrupt()
 
     def close(self) -> None:
-        self._names.close()
+        if self._names is not None:
+            self._names.close()
         self.work.close()
         self._duckdb.close()
 

@@ -18,7 +18,7 @@ from lakelite.storage.fragment import NOT_NULL_MARK
 _QUOTED_LINE = re.compile(r"\n\nLINE (\d+): (.*)\n( *)\^+(?:~*)[^\n]*", re.DOTALL)
 _PREFIX = re.compile(r"^(?:[A-Z][A-Za-z-]*(?: [A-Za-z-]+)* )?(?:Error|Exception): ")
 _MISSING_TABLE = re.compile(r"^Table with name \"?(.+?)\"? does not exist(?:!| because schema \"(.+?)\" does not exist).*", re.DOTALL)
-_OTHER_ADVICE = re.compile(r"(?:, or|\n*Use \"?)\s*SET \w+\s*=.*", re.DOTALL)  # settings of DuckDB's that are none of ours
+_OTHER_ADVICE = re.compile(r"(?:, or|\n*Use \"?)\s*SET \w+\s*(?:=|TO\b).*", re.DOTALL)  # settings of DuckDB's that are none of ours
 _FOUND_BEHIND = re.compile(r"^Values list (?=\")")  # a view is made of one; the user's table is not
 _NOT_NULL = "NOT NULL constraint failed: "
 _NOT_NULL_HINT = "give a value, or a DEFAULT to the column"
@@ -47,7 +47,7 @@ def translate(error: duckdb.Error, text: str, tables: Iterable[str] = (), schema
         return errors.IntegrityError(message, hint=_NOT_NULL_HINT)
     if isinstance(error, duckdb.InterruptException):
         return errors.OperationalError("interrupted", hint="the statement was undone; run it again if you want it")
-    message = _OTHER_ADVICE.sub("", _FOUND_BEHIND.sub("", _PREFIX.sub("", message)))
+    message = _OTHER_ADVICE.sub("", _FOUND_BEHIND.sub("", _PREFIX.sub("", message))).strip()
     hint = _NOT_NULL_HINT if message.startswith(_NOT_NULL) else None
     if missing := _MISSING_TABLE.match(message):
         message, hint = _missing(missing[1], missing[2], list(tables), list(schemas))
@@ -58,7 +58,8 @@ def _missing(table: str, schema: str | None, tables: list[str], schemas: list[st
     """The message and the hint for a table that DuckDB does not find. It knows of a schema only once a table of it was shown."""
     if schema is not None and schema.lower() not in [s.lower() for s in schemas]:
         return f'schema "{schema}" does not exist', f"the schemas are: {', '.join(sorted(schemas))}"
-    near = difflib.get_close_matches(table, tables, n=3, cutoff=0.5)
+    known = {t.rpartition(".")[2]: t for t in tables} | {t: t for t in tables}
+    near = dict.fromkeys(known[name] for name in difflib.get_close_matches(table, list(known), n=3, cutoff=0.5))
     return f'table "{table}" does not exist', f"did you mean {', '.join(near)}?" if near else "SHOW TABLES lists the tables of this lake"
 
 

@@ -13,6 +13,7 @@ import struct
 import sys
 import threading
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,7 +64,7 @@ class SessionLease:
             self._pins[snapshot_id] += 1
 
     def unpin(self, snapshot_id: int) -> None:
-        """Undo one `pin(snapshot_id)`. After an OperationalError the lease may go on keeping more than it has to."""
+        """Undo one `pin(snapshot_id)`. Where the file cannot be written, the lease keeps more than it has to until the next pin."""
         refuse_fork(self._owner_pid)
         with self._mutex:
             assert self._pins[snapshot_id] > 0, snapshot_id
@@ -72,7 +73,8 @@ class SessionLease:
             if not self._pins[snapshot_id]:
                 del self._pins[snapshot_id]
                 if snapshot_id == oldest:
-                    self._write(min(self._pins, default=_NONE))
+                    with suppress(OperationalError):  # this may be the end of a commit that has landed, whose answer must not be an error
+                        self._write(min(self._pins, default=_NONE))
 
     def close(self) -> None:
         """Remove and free the lease, pins and all. Again, or in a forked child: nothing happens."""

@@ -98,6 +98,8 @@ def addressed(state: TableState, files: Groups, inline: Groups, kept: Kept) -> A
 
 @dataclass(frozen=True, slots=True)
 class _Part:
+    """One scan of fragments of one kind."""
+
     sql: str
     fragments: tuple[Fragment, ...]
     is_file: bool

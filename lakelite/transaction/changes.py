@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
-
-from pyroaring import BitMap
+from typing import TYPE_CHECKING, Literal
 
 from lakelite import deletion
 from lakelite.composition import Run
 from lakelite.contents import Namespace, TableState
 from lakelite.model import Schema, Table
 from lakelite.storage.fragment import Staged
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
 
 Kind = Literal["create", "drop", "schema", "append", "delete", "update", "overwrite", "compaction"]
 

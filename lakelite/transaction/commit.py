@@ -174,7 +174,7 @@ def _distinct(lines: tuple[Resolution, ...]) -> list[Resolution]:
 
 def _publish(tx: Transaction, landing: Landing, record: Record, heads: dict[int, TableState], head: int, ledger: list[Resolution]) -> Published:
     try:
-        with landing.catalog.transaction("committing") as writer:
+        with landing.catalog.publication("committing") as writer:
             published = publish(writer, record, tx.work.changes, heads, head, ledger)
             steps.reached("publish")
             steps.reached("commit")
@@ -186,13 +186,17 @@ def _publish(tx: Transaction, landing: Landing, record: Record, heads: dict[int,
 
 
 def _landed(catalog: Catalog, transaction_id: str, failed: CommitFailed) -> bool:
-    """Whether a COMMIT that gave an error is in the catalog all the same: a fresh connection says so, or nobody can (CommitUnknown)."""
+    """Whether a COMMIT that gave an error is in the catalog all the same: a fresh connection says so and makes it final, or nobody can (CommitUnknown)."""
     try:
         fresh = open_catalog(catalog.path, create=False)
     except Error as error:
         raise CommitUnknown(transaction_id, str(failed.args[0].message)) from error
     try:
-        return bool(fresh.rows("snapshot_of_transaction", transaction_id=transaction_id))
+        if fresh.rows("snapshot_of_transaction", transaction_id=transaction_id):
+            return True
+        if failed.args[1]:
+            fresh.bury_failed_commit()
+        return False
     except Error as error:
         raise CommitUnknown(transaction_id, str(failed.args[0].message)) from error
     finally:

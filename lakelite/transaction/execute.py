@@ -27,15 +27,20 @@ _SHORT_TEXT = 10_000
 
 def query(execution: Execution, work: ch.Work, operation: st.Query, call: Call) -> Done:
     """DuckDB runs it over views of the transaction's tables; the catalog answers a bare count(*)."""
-    cursor = execution.engine.cursor()
     counted = work.namespace.find(operation.counts.schema, operation.counts.name) if operation.counts else None
     if counted is not None:
-        cursor.execute(f'SELECT {execution.state(work, counted).row_count}::BIGINT AS "count_star()"')
-        return Done(_shown(work, frozenset({counted.table_id}), call), rows=cursor)
-    text = source.render(execution, work, operation.sql, call)
-    reads = source.prepare(execution, work, text)
-    source.execute(cursor, text, call.values)
-    return Done(_shown(work, reads.tables, call), rows=cursor)
+        text = f'SELECT {execution.state(work, counted).row_count}::BIGINT AS "count_star()"'
+        tables = frozenset({counted.table_id})
+    else:
+        text = source.render(execution, work, operation.sql, call)
+        tables = source.prepare(execution, work, text).tables
+    cursor = execution.engine.cursor()
+    try:
+        source.execute(cursor, text, call.values if counted is None else {})
+    except BaseException:
+        execution.engine.drop(cursor)
+        raise
+    return Done(_shown(work, tables, call), rows=cursor)
 
 
 def copy_to(execution: Execution, work: ch.Work, operation: st.CopyTo, call: Call) -> Done:

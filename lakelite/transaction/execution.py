@@ -15,6 +15,7 @@ from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Limits, Table, fold
 from lakelite.storage import fragment as fragments
 from lakelite.storage.engine import INTERNAL, Engine
 from lakelite.storage.files import LakePaths, data_file_name
+from lakelite.storage.leases import SessionLease
 from lakelite.transaction import changes as ch
 from lakelite.transaction.view import LakeView
 
@@ -36,7 +37,9 @@ class Execution:
     transaction_id: str
     number: Callable[[], int]
     reserve: Callable[[str, int], int]
+    lease: SessionLease
     written: list[fragments.Staged] = field(default_factory=list)
+    pinned: list[int] = field(default_factory=list)
     _overlays: dict[int, tuple[ch.TableChange, TableState]] = field(default_factory=dict)
 
     def state(self, work: ch.Work, table: Table) -> TableState:
@@ -50,6 +53,12 @@ class Execution:
             known = (change, ch.overlay(base, change))
             self._overlays[table.table_id] = known
         return known[1]
+
+    def pin(self, version: int) -> None:
+        """Keeps a version older than the base from expiring until the transaction is over."""
+        if 0 <= version < self.view.snapshot_id:
+            self.lease.pin(version)
+            self.pinned.append(version)
 
     def place(self) -> fragments.Place:
         number = self.number()

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _ROWS_PER_SELECT = 100
 _QUERY_WORD = re.compile(r"\b(select|from|table|with|pivot|unpivot|summarize|describe|show)\b", re.IGNORECASE)
+_PART = re.compile(r'"((?:[^"]|"")*)"|([^\s".]+)')
+_QUALIFIED = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*")
 _FILE_FUNCTION = re.compile(r"\b(read_\w+|\w*parquet_scan|glob|sniff_csv|parquet_\w+)\s*\(", re.IGNORECASE)
 
 
@@ -84,6 +86,7 @@ def _refuse_internal(text: str) -> None:
 
 def _version_name(execution: Execution, travel: st.TimeTravel, call: Call) -> str:
     version = _version(execution, travel, call)
+    execution.pin(version)
     view = version_view(execution.catalog, version, Position.at(call.text, travel.table.offset))
     old = ch.Work(view.namespace, ch.ChangeSet())
     table = find_table(old, travel.table, call)
@@ -138,8 +141,10 @@ def _names(execution: Execution, work: ch.Work, text: str) -> tuple[list[Table],
 
 
 def _split(name: str) -> list[str]:
-    """The parts of a qualified name as DuckDB prints it: `a."b.c"` → a, b.c."""
-    return [q.replace('""', '"') if q else bare for q, bare in re.findall(r'"((?:[^"]|"")*)"|([^".]+)', name)]
+    """The parts of a qualified name as DuckDB prints it, with an alias or a sample behind it: `a."b.c" AS d` → a, b.c."""
+    found = _QUALIFIED.match(name)
+    assert found is not None, name
+    return [q.replace('""', '"') if q else bare for q, bare in _PART.findall(found[0])]
 
 
 # Rows for an INSERT.
@@ -222,7 +227,9 @@ _CSV_NAMES = {"delimiter": "delim", "null": "nullstr"}
 
 def file_query(table: Table, operation: st.CopyFrom, values: Mapping[str, Any]) -> str:
     """A SELECT of a file's rows, with the target's types for the formats that have none of their own."""
-    path = operation.path if operation.path is not None else str(values[operation.path_parameter or ""])
+    path = operation.path if operation.path is not None else values[operation.path_parameter or ""]
+    if not isinstance(path, str):
+        raise ProgrammingError("the path of COPY has to be a text", hint="pass str(path)")
     options = dict(operation.options)
     form = (options.pop("format", None) or _format_of(path)).strip("'").lower()
     columns = [c for c in table.columns if operation.columns is None or fold(c.name) in {fold(x) for x in operation.columns}]

@@ -15,8 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb  # noqa: F401  (so that no child has to import it)
-import pyarrow  # noqa: F401
+import numpy  # noqa: F401  (so that no child has to import it)
+import pyarrow.types  # noqa: F401
+import pyroaring  # noqa: F401
 import sqlglot  # noqa: F401
 
 import lakelite

@@ -14,6 +14,8 @@ import lakelite
 
 WRITERS = 3
 RACE_SWEEPS = 40
+FILES = 60
+FILE_ROWS = 50_000
 INSERT = "INSERT INTO t SELECT range FROM range(10)"
 
 
@@ -185,14 +187,30 @@ def test_a_half_read_result_pins_its_snapshot(path: Path, connect: Callable[...,
 
 
 def test_a_half_read_old_version_is_pinned_too(path: Path, connect: Callable[..., Any]) -> None:
+    """More files than DuckDB has opened by the time that VACUUM comes."""
     con, reader = connect(), connect()
-    for start in range(0, 300_000, 100_000):
-        con.execute(f"{'CREATE TABLE t AS' if start == 0 else 'INSERT INTO t'} SELECT range + {start} AS a FROM range(100000)")
+    con.execute("CREATE TABLE t (a BIGINT)")
+    for n in range(FILES):
+        con.execute(f"INSERT INTO t SELECT {n} FROM range({FILE_ROWS})")
     con.execute("INSERT OVERWRITE t SELECT 1")
-    cursor = reader.execute("SELECT a FROM t AT (VERSION => 3)")
+    reader.execute("BEGIN")
+    cursor = reader.execute(f"SELECT a FROM t AT (VERSION => {FILES + 1})")
     first = cursor.fetchmany(5)
-    vacuum(con)
-    assert sorted(first + cursor.fetchall()) == [(a,) for a in range(300_000)]
+    reader.execute("COMMIT")
+    assert vacuum(con)["oldest_version"] == FILES + 1
+    assert len(first + cursor.fetchall()) == FILES * FILE_ROWS
+    assert vacuum(con)["oldest_version"] == FILES + 2
+
+
+def test_an_open_transaction_pins_the_old_versions_that_it_has_read(path: Path, connect: Callable[..., Any]) -> None:
+    con, reader = connect(), connect()
+    versions(con)
+    reader.execute("BEGIN")
+    assert vacuum(con, "VACUUM RETAIN 0 HOURS DRY RUN")["oldest_version"] == 4
+    for _ in range(2):
+        assert rows(reader, "SELECT count(*) FROM t AT (VERSION => 2)") == [(9,)]
+        assert vacuum(con)["oldest_version"] == 2
+    reader.execute("ROLLBACK")
     assert vacuum(con)["oldest_version"] == 4
 
 

@@ -125,10 +125,10 @@ def test_an_open_transaction_is_rolled_back_and_said(run):
 
 def test_a_conflict_has_its_own_code(run, tmp_path):
     run("x.lake", "-c", "CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1), (2)")
-    change = "BEGIN; UPDATE t SET a = 11 WHERE a = 1; SELECT 'ready' AS s"
-    command = [*COMMAND, "x.lake", "--csv", "--isolation", "snapshot", "-c", change, "-f", "-"]
+    change = "BEGIN; SELECT a FROM t WHERE a = 1; UPDATE t SET a = 11 WHERE a = 1; SELECT 'ready' AS s"
+    command = [*COMMAND, "x.lake", "--csv", "-c", change, "-f", "-"]
     with subprocess.Popen(command, cwd=tmp_path, text=True, **PIPES) as loser:
-        assert [loser.stdout.readline() for _ in range(2)] == ["s\n", "ready\n"]
+        assert [loser.stdout.readline() for _ in range(4)] == ["a\n", "1\n", "s\n", "ready\n"]
         assert run("x.lake", "-c", "UPDATE t SET a = 10 WHERE a = 1").returncode == 0
         _, said = loser.communicate("COMMIT; SELECT 'not reached'", timeout=60)
     assert loser.returncode == 5
