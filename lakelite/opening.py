@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakelite.catalog.store import Catalog, open_catalog
+from lakelite.catalog.store import Catalog, check_catalog, open_catalog
 from lakelite.errors import CannotOpen, OperationalError
 from lakelite.model import Limits
 from lakelite.storage import files
@@ -48,12 +48,28 @@ def open_lake(path: str, *, create: bool, read_only: bool) -> Opened:
         paths = check_place(Path(temporary or path), create=create or temporary is not None, read_only=read_only and temporary is None)
         if not paths.catalog.exists() and read_only and temporary is None:
             raise CannotOpen(f"there is no lake at {paths.root}", hint="open it without read_only to create it")
-        files.ensure_directories(paths)
-        lock = CommitLock(paths.commit_lock)
-        with lock.held(Limits().lock_timeout_ms):  # two processes may be creating the same lake
-            catalog = open_catalog(paths.catalog, create=create or temporary is not None, durable=temporary is None)
+        lock, catalog = _open(paths, create=create or temporary is not None, durable=temporary is None)
     except BaseException:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
         raise
     return Opened(paths, catalog, lock, "".join(secrets.choice(_ID_LETTERS) for _ in range(16)), temporary)
+
+
+def _open(paths: files.LakePaths, *, create: bool, durable: bool) -> tuple[CommitLock, Catalog]:
+    def holds_data() -> bool:
+        return next(files.list_data_files(paths), None) is not None
+
+    if paths.catalog.exists() and not paths.commit_lock.exists():  # before anything is made beside it: is it a lake at all?
+        check_catalog(paths.catalog, holds_data)
+    try:
+        files.ensure_directories(paths)
+        lock = CommitLock(paths.commit_lock)
+        with lock.held(Limits().lock_timeout_ms):  # two processes may be creating the same lake
+            return lock, open_catalog(paths.catalog, create=create, durable=durable, holds_data=holds_data)
+    except CannotOpen:
+        raise
+    except OperationalError as error:
+        raise CannotOpen(
+            error.message, hint="a lake needs a directory that can be written to, also for reading (locks, and the catalog's log)"
+        ) from error

@@ -9,22 +9,21 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import duckdb
 
-from lakelite import results
-from lakelite.catalog import look
+from lakelite import answers, results
 from lakelite.catalog.store import Catalog
 from lakelite.errors import CommitUnknown, Error, InterfaceError, NotSupportedError, OperationalError, ProgrammingError, TransactionConflict
 from lakelite.language import statements as st
 from lakelite.language.parse import iter_statements
 from lakelite.maintenance import flush as flushing
 from lakelite.maintenance.vacuum import vacuum
-from lakelite.model import fold
 from lakelite.opening import Opened
+from lakelite.parameters import Parameters, names_of, values_of
 from lakelite.results import Result
 from lakelite.settings import DUCKDB_SETTINGS, Settings, level_named
 from lakelite.storage import files
@@ -33,13 +32,11 @@ from lakelite.storage.engine_errors import translate
 from lakelite.storage.leases import SessionLease
 from lakelite.transaction import commit as committing
 from lakelite.transaction.commit import CommitResult, Landing
-from lakelite.transaction.execution import Call, Done, Execution, find_table, missing_schema
-from lakelite.transaction.run import READS_ONLY
+from lakelite.transaction.execution import Call, Execution, find_table
 from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.view import LakeView
 
 NOTICED_RUNG = 2  # resolutions from this rung on are told to the user
-Parameters = Mapping[str, Any] | Sequence[Any] | None
 
 
 class Session:
@@ -54,7 +51,9 @@ class Session:
         self._catalog: Catalog = opened.catalog
         self._settings = Settings(opened.catalog.settings(), isolation)
         self._lease = SessionLease(opened.paths, opened.session_id)
-        self._engine = Engine(opened.paths, str(opened.paths.spill_folder(opened.session_id)), opened.catalog.inline_rows, self._settings.limits.cache_bytes)
+        self._engine = Engine(
+            opened.paths, str(opened.paths.spill_folder(opened.session_id)), opened.catalog.inline_rows, self._settings.limits.cache_bytes
+        )
         self._mutex = threading.RLock()
         self._owner_pid = os.getpid()
         self._locks_held = 0
@@ -78,19 +77,19 @@ class Session:
     def execute_many(self, text: str, parameter_sets: Sequence[Parameters]) -> Result:
         """One statement for many parameter sets, as one snapshot: INSERT … VALUES is one statement, others run one after the other."""
         with self._statement(text):
-            found = list(iter_statements(text, _names(parameter_sets[0]) if parameter_sets else None))
+            found = list(iter_statements(text, names_of(parameter_sets[0]) if parameter_sets else None))
             if len(found) != 1:
                 raise ProgrammingError(f"executemany takes one statement, not {len(found)}")
             statement = found[0]
             if not isinstance(statement.operation, st.Insert | st.Update | st.Delete):
                 raise ProgrammingError("executemany is for INSERT, UPDATE and DELETE", hint="use execute for other statements")
-            sets = [_values(statement, p) for p in parameter_sets]
+            sets = [values_of(statement, p) for p in parameter_sets]
             return self._change(statement, sets) if sets else Result(None, rowcount=0)
 
     def run(self, statement: st.Statement, parameters: Parameters) -> Result:
         """Runs one parsed statement."""
         with self._statement(statement.text):
-            return self._dispatch(statement, _values(statement, parameters))
+            return self._dispatch(statement, values_of(statement, parameters))
 
     @contextmanager
     def _statement(self, text: str) -> Iterator[None]:
@@ -252,7 +251,11 @@ class Session:
     def _run_sets(self, tx: Transaction, operation: st.Operation, text: str, sets: Sequence[Mapping[str, Any]]) -> int:
         if len(sets) > 1 and isinstance(operation, st.Insert) and operation.is_values and not operation.overwrite:
             return tx.run(operation, Call(text, {}), sets).rowcount
-        return sum(tx.run(operation, Call(text, values)).rowcount for values in sets) if len(sets) != 1 else tx.run(operation, Call(text, sets[0])).rowcount
+        return (
+            sum(tx.run(operation, Call(text, values)).rowcount for values in sets)
+            if len(sets) != 1
+            else tx.run(operation, Call(text, sets[0])).rowcount
+        )
 
     @staticmethod
     def _final_count(tx: Transaction, count: int) -> int:
@@ -347,7 +350,18 @@ class Session:
         if not self._settings.change(name, value):
             known = ", ".join(sorted(self._settings.all().keys() | DUCKDB_SETTINGS))
             raise NotSupportedError(f"there is no setting {operation.name}", hint=f"the settings are: {known}")
+        if operation.for_lake:
+            self._set_for_lake(name)
         return Result(None)
+
+    def _set_for_lake(self, name: str) -> None:
+        """Keeps the connection's value of a limit in the catalog, for all connections that are opened from now on."""
+        if self.read_only:
+            raise OperationalError("this connection is read-only", hint="open the lake without read_only to change it")
+        if not self._settings.is_limit(name):
+            raise NotSupportedError(f"{name} cannot be set for a lake", hint=f"SET {name} sets it for this connection")
+        with self._locked(), self._catalog.transaction("changing a setting") as writer:
+            writer.run("set_setting", name=name, value=self._settings.all()[name][0])
 
     def _setting_value(self, text: str) -> Any:
         try:
@@ -357,42 +371,14 @@ class Session:
 
     def _look(self, operation: st.Operation, call: Call) -> Result:
         if self._tx is not None:
-            answer = self._answer(operation, self._tx.work, call)
+            answer = answers.answer(operation, self._tx.work, call, self._catalog, self._settings, self._opened.paths.root.name)
         else:
             view = self._pinned_view()
             try:
-                answer = self._answer(operation, committing.work_on(view), call)
+                answer = answers.answer(operation, committing.work_on(view), call, self._catalog, self._settings, self._opened.paths.root.name)
             finally:
                 self._lease.unpin(view.snapshot_id)
         return Result(answer.columns, rows=answer.rows)
-
-    def _answer(self, operation: st.Operation, work: Any, call: Call) -> look.Answer:
-        match operation:
-            case st.ShowTables(everything=True):
-                return look.show_all_tables(work.namespace, self._opened.paths.root.name)
-            case st.ShowTables():
-                if operation.schema is not None and fold(operation.schema) not in work.namespace.schemas:
-                    raise missing_schema(work, operation.schema, 0, call)
-                return look.show_tables(work.namespace, operation.schema)
-            case st.ShowSchemas():
-                return look.show_schemas(work.namespace)
-            case st.DescribeTable():
-                return look.describe_table(find_table(work, operation.target, call))
-            case st.DescribeHistory():
-                table = find_table(work, operation.target, call) if operation.target else None
-                return look.describe_history(self._catalog, table, operation.limit)
-            case st.ShowSettings():
-                return self._show_settings(operation.name, work)
-        raise NotSupportedError(f"{type(operation).__name__} is not supported")
-
-    def _show_settings(self, name: str | None, work: Any) -> look.Answer:
-        settings = self._settings.all()
-        if name is None or name.lower() in settings:
-            return look.show_settings(settings, name and name.lower())
-        table = work.namespace.find(None, name)
-        if table is None:
-            raise ProgrammingError(f"{name} is neither a setting nor a table", hint="SHOW ALL lists the settings, SHOW TABLES the tables")
-        return look.describe_table(table)
 
     def _vacuum(self, operation: st.Vacuum, call: Call) -> Result:
         if self._tx is not None:
@@ -439,35 +425,10 @@ class _Script(Iterator[Result]):
     def __init__(self, session: Session, script: str, parameters: Parameters) -> None:
         self._session = session
         self._parameters = parameters
-        self._pieces = iter_statements(script, _names(parameters))
+        self._pieces = iter_statements(script, names_of(parameters))
 
     def __next__(self) -> Result:
         return self._session.run(next(self._pieces), self._parameters)
-
-
-def _names(parameters: Parameters) -> frozenset[str] | None:
-    return frozenset(map(str, parameters)) if isinstance(parameters, Mapping) else None
-
-
-def _values(statement: st.Statement, parameters: Parameters) -> dict[str, Any]:
-    """The value of each parameter of the statement by its name; ProgrammingError if the numbers or names do not fit."""
-    if isinstance(parameters, Mapping):
-        missing = [p for p in statement.parameters if p not in parameters]
-        if missing and missing[0].isdigit():
-            raise ProgrammingError("the parameters have no names, but the values are a mapping", hint="give a sequence, or write $name")
-        if missing:
-            raise ProgrammingError(f"no value was given for the parameter {missing[0]}", hint="add it to the mapping")
-        return {p: parameters[p] for p in statement.parameters}
-    if isinstance(parameters, str | bytes) or not isinstance(parameters, Sequence | None):
-        raise ProgrammingError("parameters have to be a sequence or a mapping", hint='for one value write ("value",)')
-    given = list(parameters or ())
-    names = [p for p in statement.parameters if not p.isdigit()]
-    if names:
-        raise ProgrammingError(f"the parameter {names[0]} has a name, but the values are a sequence", hint="give a mapping")
-    wanted = max((int(p) for p in statement.parameters), default=0)
-    if wanted != len(given):
-        raise ProgrammingError(f"the statement has {wanted} parameters, {len(given)} values were given")
-    return {p: given[int(p) - 1] for p in statement.parameters}
 
 
 def _operation(tx: Transaction) -> str:

@@ -1,6 +1,6 @@
 """Settings of a connection: our limits, the isolation level, and the few settings of DuckDB that are passed on.
 
-A limit has its default in `model.Limits`, can be set for a lake (the catalog's table `settings`) and for a connection (SET).
+A limit has its default in `model.Limits`, can be set for a lake (SET GLOBAL, the catalog's table `settings`) and for a connection (SET).
 """
 
 from __future__ import annotations
@@ -66,6 +66,11 @@ class Settings:
             raise DataError(f"{name} cannot be {number}")
         self.limits = dataclasses.replace(self.limits, **{name: number})
         return True
+
+    @staticmethod
+    def is_limit(name: str) -> bool:
+        """Whether it is one of the limits, which a lake can have a value for."""
+        return name in _ABOUT
 
     def all(self) -> dict[str, tuple[str, str]]:
         """Each of our settings with its value and description."""

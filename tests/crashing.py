@@ -102,7 +102,7 @@ def rows(con: Any, sql: str, parameters: Any = None) -> list[tuple[Any, ...]]:
 def contents(con: Any) -> dict[str, list[tuple[Any, ...]]]:
     """Every table of the lake (or of a DuckDB database) with its rows, sorted."""
     names = sorted(row[0] for row in rows(con, "SHOW TABLES"))
-    return {name: sorted(rows(con, f'SELECT * FROM "{name}"'), key=repr) for name in names}
+    return {name: sorted(rows(con, f'SELECT * FROM "{name}"'), key=lambda row: [(value is None, value) for value in row]) for name in names}
 
 
 def data_files(lake: Path) -> set[tuple[int, str]]:

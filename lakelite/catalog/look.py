@@ -60,7 +60,21 @@ def describe_history(catalog: Catalog, table: Table | None, limit: int | None) -
     """DESCRIBE HISTORY: the newest snapshot first. Rows added and removed are those of the table, or of all tables."""
     found = catalog.rows("history", table_id=table.table_id if table else None, limit=HISTORY_LIMIT if limit is None else limit)
     rows = tuple(
-        (r[0], datetime.fromtimestamp(r[1] / 1_000_000, UTC).replace(tzinfo=None), r[2], r[4], "; ".join(json.loads(r[5])), r[10], r[11], r[12], r[7], r[8], r[3], r[6], r[9])
+        (
+            r[0],
+            datetime.fromtimestamp(r[1] / 1_000_000, UTC).replace(tzinfo=None),
+            r[2],
+            r[4],
+            "; ".join(json.loads(r[5])),
+            r[10],
+            r[11],
+            r[12],
+            r[7],
+            r[8],
+            r[3],
+            r[6],
+            r[9],
+        )
         for r in found
     )
     columns = (

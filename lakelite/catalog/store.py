@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from lakelite.errors import CannotOpen, InternalError, OperationalError
 from lakelite.model import MAIN_BRANCH, Column, Field, Fragment, Schema, Snapshot, Statistics, Table, fold
 
 APPLICATION_ID = 0x4C4B4C54  # "LKLT"
+SMALLEST_DATABASE_BYTES = 512
 BUSY_TIMEOUT_MS = 10_000  # only for foreign readers: our own writers queue on the commit lock
 Row = tuple[Any, ...]
 
@@ -34,11 +35,15 @@ def catalog_error(error: sqlite3.Error, doing: str) -> OperationalError | Intern
     if primary == sqlite3.SQLITE_FULL:
         return OperationalError(f"the disk is full while {doing}", hint="free some space and run the statement again; nothing was changed")
     if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return OperationalError(f"the catalog is held by another program while {doing}", hint="close programs that have catalog.sqlite open, then try again")
+        return OperationalError(
+            f"the catalog is held by another program while {doing}", hint="close programs that have catalog.sqlite open, then try again"
+        )
     if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return OperationalError(f"the catalog is damaged ({error}) while {doing}", hint="restore the lake from a copy")
     if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
-        return OperationalError(f"the catalog cannot be used ({error}) while {doing}", hint="check the disk and the permissions of the lake's directory")
+        return OperationalError(
+            f"the catalog cannot be used ({error}) while {doing}", hint="check the disk and the permissions of the lake's directory"
+        )
     return InternalError(f"the catalog refused a statement ({error}) while {doing}")
 
 
@@ -156,7 +161,9 @@ class Catalog:
 
     def _statistics(self, table: Table, after: int, snapshot_id: int) -> dict[int, list[Statistics]]:
         found: dict[int, list[Statistics]] = {}
-        for fragment_id, field_id, low, high, nulls, exact, nan in self.rows("statistics", table_id=table.table_id, after=after, snapshot=snapshot_id):
+        for fragment_id, field_id, low, high, nulls, exact, nan in self.rows(
+            "statistics", table_id=table.table_id, after=after, snapshot=snapshot_id
+        ):
             found.setdefault(fragment_id, []).append(Statistics(field_id, low, high, nulls, bool(exact), bool(nan)))
         return found
 
@@ -221,30 +228,49 @@ def _fragments(rows: Iterable[Row], statistics: Mapping[int, list[Statistics]]) 
 # Opening.
 
 
-def open_catalog(path: Path, *, create: bool, durable: bool = True) -> Catalog:
+def open_catalog(path: Path, *, create: bool, durable: bool = True, holds_data: Callable[[], bool] = lambda: False) -> Catalog:
     """Opens the catalog at `path`; with `create`, makes one where there is none. CannotOpen says why not; nothing is written then.
 
-    Not `durable`: for a temporary lake, which need not survive a crash.
+    Not `durable`: for a temporary lake, which need not survive a crash. `holds_data`: whether there are data files, so that
+    an empty catalog is not one that is just being made.
     """
     existed = path.exists()
     if not existed and not create:
         raise CannotOpen(f"there is no lake at {path.parent}", hint="check the path, or leave out create=False")
-    try:
-        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False, cached_statements=256)
-    except sqlite3.Error as error:
-        raise CannotOpen(f"the catalog {path} cannot be opened: {error}", hint="check the permissions of the lake's directory") from error
-    try:
+    connection = _connect(path)
+    with _closed_on_error(connection, path):
         if existed:
-            _check_ours(connection, path)
+            _check_ours(connection, path, holds_data)
         _configure(connection, durable)
         _migrate(connection)
+    return Catalog(connection, path)
+
+
+def check_catalog(path: Path, holds_data: Callable[[], bool]) -> None:
+    """CannotOpen if the file at `path` is no catalog of ours. Nothing is written."""
+    connection = _connect(path)
+    with _closed_on_error(connection, path):
+        _check_ours(connection, path, holds_data)
+    connection.close()
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False, cached_statements=256)
+    except sqlite3.Error as error:
+        raise CannotOpen(f"the catalog {path} cannot be opened: {error}", hint="check the permissions of the lake's directory") from error
+
+
+@contextmanager
+def _closed_on_error(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
+    try:
+        yield
     except sqlite3.Error as error:
         connection.close()
         raise CannotOpen(f"the catalog {path} cannot be used: {error}", hint=_advice(error)) from error
     except BaseException:
         connection.close()
         raise
-    return Catalog(connection, path)
 
 
 def _advice(error: sqlite3.Error) -> str:
@@ -256,20 +282,29 @@ def _advice(error: sqlite3.Error) -> str:
     return "restore the lake from a copy"
 
 
-def _check_ours(connection: sqlite3.Connection, path: Path) -> None:
+def _check_ours(connection: sqlite3.Connection, path: Path, holds_data: Callable[[], bool]) -> None:
     """Refuses a file that is not a catalog of this version or an older one, before anything is written to it."""
     connection.execute("PRAGMA cell_size_check = ON")
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     objects = connection.execute("SELECT type, name, sql FROM sqlite_schema").fetchall()
     if application_id == 0 and version == 0 and not objects:
+        if holds_data() or 0 < path.stat().st_size < SMALLEST_DATABASE_BYTES:  # SQLite takes a file that is too short for an empty one
+            raise CannotOpen(
+                f"the catalog {path} is empty, but this is no new lake: the catalog or its log was lost", hint="restore the lake from a copy"
+            )
         return  # a lake whose creation was interrupted before its first commit
     if application_id != APPLICATION_ID:
         raise CannotOpen(f"{path} is a SQLite file, but no lakelite catalog", hint="give another directory")
     if version > len(migrations()):
-        raise CannotOpen(f"{path} was written by a newer lakelite (catalog version {version}, this one knows {len(migrations())})", hint="upgrade lakelite")
+        raise CannotOpen(
+            f"{path} was written by a newer lakelite (catalog version {version}, this one knows {len(migrations())})", hint="upgrade lakelite"
+        )
     if set(objects) != _expected_objects(version):
-        raise CannotOpen(f"the catalog {path} does not have the tables of version {version}: it was changed by another program", hint="restore the lake from a copy")
+        raise CannotOpen(
+            f"the catalog {path} does not have the tables of version {version}: it was changed by another program",
+            hint="restore the lake from a copy",
+        )
     damage = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if damage != "ok":
         raise CannotOpen(f"the catalog {path} is damaged: {damage}", hint="restore the lake from a copy")

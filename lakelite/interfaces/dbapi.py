@@ -7,8 +7,9 @@ from typing import Any
 
 from lakelite.errors import InterfaceError
 from lakelite.opening import open_lake
+from lakelite.parameters import Parameters
 from lakelite.results import Message, Result
-from lakelite.session import Parameters, Session
+from lakelite.session import Session
 from lakelite.settings import DEFAULT_LEVEL, level_named
 from lakelite.transaction.commit import CommitResult
 

@@ -59,10 +59,11 @@ def read_set(reader: Reader) -> SetOption:
     if reader.sees("TIME", "ZONE") and reader.peek(2).word not in ("=", "TO"):
         reader.index += 2
         return SetOption("timezone", _value(reader))
+    for_lake = reader.sees("GLOBAL")
     name = _option(reader)
     if reader.accept_one("=", "TO") is None:
         raise reader.syntax_error("expected = or TO")
-    return SetOption(name, _value(reader))
+    return SetOption(name, _value(reader), for_lake)
 
 
 def read_reset(reader: Reader) -> SetOption:

@@ -194,10 +194,11 @@ class Rollback:
 
 @dataclass(frozen=True, slots=True)
 class SetOption:
-    """SET name = value; RESET name has `value` None. `value` is the SQL text of the value."""
+    """SET name = value; RESET name has `value` None. `value` is the SQL text of the value. `for_lake`: SET GLOBAL, for all connections to come."""
 
     name: str
     value: str | None
+    for_lake: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,14 @@ class Vacuumed:
 
 
 def vacuum(
-    catalog: Catalog, paths: LakePaths, locked: Callable[[], AbstractContextManager[None]], now_us: int, retain_hours: float, table: Table | None, *, dry_run: bool
+    catalog: Catalog,
+    paths: LakePaths,
+    locked: Callable[[], AbstractContextManager[None]],
+    now_us: int,
+    retain_hours: float,
+    table: Table | None,
+    *,
+    dry_run: bool,
 ) -> Vacuumed:
     """Runs both parts. With `table`, only its files; the versions of the lake then stay, and only this table's old rows go."""
     orphans, orphan_bytes = _sweep(catalog, paths, table, dry_run=dry_run)

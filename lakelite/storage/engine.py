@@ -190,7 +190,8 @@ class Engine:
         name = f"{INTERNAL}.stage_{table.table_id}.{quote(table.name)}"
         if known != table:
             columns = ", ".join(
-                f"{quote(c.name)} {c.type}{'' if c.nullable else ' NOT NULL'}{f' DEFAULT {c.default}' if c.default is not None else ''}" for c in table.columns
+                f"{quote(c.name)} {c.type}{'' if c.nullable else ' NOT NULL'}{f' DEFAULT {c.default}' if c.default is not None else ''}"
+                for c in table.columns
             )
             self.do(f"CREATE SCHEMA IF NOT EXISTS {INTERNAL}.stage_{table.table_id}; CREATE OR REPLACE TABLE {name} ({columns})")
             self._stages[table.table_id] = table

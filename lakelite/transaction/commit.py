@@ -102,7 +102,9 @@ def _raised(tx: Transaction, conflicts: tuple[Conflict, ...]) -> Error:
     if tx.explicit:
         return TransactionConflict(conflicts)
     first = conflicts[0]
-    return ProgrammingError(f"{first.table}: {first.explanation}", hint=f"snapshot {first.winner_snapshot_id} did that meanwhile ({first.winner_statement})")
+    return ProgrammingError(
+        f"{first.table}: {first.explanation}", hint=f"snapshot {first.winner_snapshot_id} did that meanwhile ({first.winner_statement})"
+    )
 
 
 def _winners(catalog: Catalog, tx: Transaction, head: int, statement: str) -> list[Winner]:
@@ -186,7 +188,10 @@ def _publish(tx: Transaction, landing: Landing, record: Record, heads: dict[int,
 
 
 def _landed(catalog: Catalog, transaction_id: str, failed: CommitFailed) -> bool:
-    """Whether a COMMIT that gave an error is in the catalog all the same: a fresh connection says so and makes it final, or nobody can (CommitUnknown)."""
+    """Whether a COMMIT that gave an error is in the catalog all the same.
+
+    A fresh connection says so and makes it final, or nobody can (CommitUnknown).
+    """
     try:
         fresh = open_catalog(catalog.path, create=False)
     except Error as error:

@@ -53,7 +53,9 @@ def drop_schema(execution: Execution, work: ch.Work, operation: st.DropSchema, c
         raise ProgrammingError("the schema main cannot be dropped")
     inside = [t for t in work.namespace.tables.values() if t.schema_id == schema.schema_id]
     if inside and not operation.cascade:
-        raise ProgrammingError(f'schema "{schema.name}" still holds {len(inside)} tables ({inside[0].name}, …)', hint="drop them first, or use DROP SCHEMA … CASCADE")
+        raise ProgrammingError(
+            f'schema "{schema.name}" still holds {len(inside)} tables ({inside[0].name}, …)', hint="drop them first, or use DROP SCHEMA … CASCADE"
+        )
     for table in inside:
         work = _without(work, table)
     created = dict(work.changes.schemas_created)
@@ -115,7 +117,11 @@ def _existing(work: ch.Work, operation: st.CreateTable | st.CreateTableAs, call:
     target = operation.target
     schema = target.schema or MAIN_SCHEMA
     if is_reserved(schema):
-        raise ProgrammingError(f'schema "{schema}" is reserved', hint="create the table in main or in a schema of your own", position=Position.at(call.text, target.offset))
+        raise ProgrammingError(
+            f'schema "{schema}" is reserved',
+            hint="create the table in main or in a schema of your own",
+            position=Position.at(call.text, target.offset),
+        )
     if fold(schema) not in work.namespace.schemas:
         raise missing_schema(work, schema, target.offset, call)
     existing = work.namespace.find(target.schema, target.name)
@@ -132,9 +138,17 @@ def _without(work: ch.Work, table: Table) -> ch.Work:
 
 
 def _put(
-    execution: Execution, work: ch.Work, target: st.Name, existing: Table | None, columns: list[tuple[str, str, bool, str | None]], before: TableState | None = None
+    execution: Execution,
+    work: ch.Work,
+    target: st.Name,
+    existing: Table | None,
+    columns: list[tuple[str, str, bool, str | None]],
+    before: TableState | None = None,
 ) -> tuple[ch.Work, Table]:
-    """The work with the new table, or with the old one emptied and redefined: it keeps its id, and the field ids of columns of the same name and type."""
+    """The work with the new table, or with the old one emptied and redefined.
+
+    That one keeps its table id, and the field ids of its columns of the same name and type.
+    """
     made = _with_ids(execution, columns, existing)
     if existing is None:
         schema = work.namespace.schemas[fold(target.schema or MAIN_SCHEMA)]
@@ -201,7 +215,10 @@ def _with_ids(execution: Execution, columns: list[tuple[str, str, bool, str | No
     drafts = [kept[(name, kind)].stored if (name, kind) in kept else _draft(name, kind) for name, kind, _, _ in columns]
     needed = sum(_size(d) for d in drafts if d.field_id < 0)
     ids = itertools.count(execution.reserve("field", needed)) if needed else itertools.count(0)
-    stored = [types.stored_tree(kind, name, lambda: next(ids)) if draft.field_id < 0 else draft for draft, (name, kind, _, _) in zip(drafts, columns, strict=True)]
+    stored = [
+        types.stored_tree(kind, name, lambda: next(ids)) if draft.field_id < 0 else draft
+        for draft, (name, kind, _, _) in zip(drafts, columns, strict=True)
+    ]
     return tuple(Column(name, kind, field, nullable, default) for field, (name, kind, nullable, default) in zip(stored, columns, strict=True))
 
 

@@ -103,7 +103,8 @@ def _insert_values(
 def insert_many(execution: Execution, work: ch.Work, operation: st.Insert, call: Call, sets: Sequence[Mapping[str, Any]]) -> Done:
     """One INSERT … VALUES for many parameter sets: one statement, one fragment."""
     table = find_table(work, operation.target, call)
-    assert operation.source is not None and not operation.overwrite
+    assert operation.source is not None
+    assert not operation.overwrite
     text = source.render(execution, work, operation.source, call)
     reads = source.prepare(execution, work, text)
     staged = _insert_values(execution, table, operation, "", text, sets)

@@ -115,7 +115,11 @@ def _updated(execution: Execution, work: ch.Work, table: Table, operation: st.Up
     columns = [(n, "BIGINT") for n in ("source", "position", "row_id")] + [(f"f{c.field_id}", c.stored.type) for c in table.columns]
     rows = execution.engine.held(outer, used_values(outer, call.values), columns, execution.limits.inline_rows)
     if rows is None:
-        return _updated_many(execution, table, f"{frame.ctes} {inner}", scan, reads, call) if live_only else _updated(execution, work, table, operation, call, True)
+        return (
+            _updated_many(execution, table, f"{frame.ctes} {inner}", scan, reads, call)
+            if live_only
+            else _updated(execution, work, table, operation, call, True)
+        )
     return _updated_few(execution, table, rows, scan, reads, None if live_only else execution.state(work, table))
 
 

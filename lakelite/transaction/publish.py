@@ -47,7 +47,9 @@ class Published:
     fragments: Mapping[int, Mapping[int, int]]
 
 
-def publish(writer: Writer, record: Record, changes: ChangeSet, heads: Mapping[int, TableState], head: int, ledger: Iterable[Resolution]) -> Published:
+def publish(
+    writer: Writer, record: Record, changes: ChangeSet, heads: Mapping[int, TableState], head: int, ledger: Iterable[Resolution]
+) -> Published:
     """Writes snapshot `head + 1`. `heads`: the head's state of every table that `changes` touches and did not create."""
     snapshot = head + 1
     writer.run(
@@ -198,7 +200,9 @@ def _add_fragment(writer: Writer, snapshot: int, staged: Staged) -> int:
 def _check_rows(writer: Writer, table: Table, before: int, added: int, removed: int) -> None:
     physical, deleted = writer.row("row_counts", table_id=table.table_id)
     if physical - deleted != before + added - removed:
-        raise InternalError(f"{table.qualified} would hold {physical - deleted} rows; {before} + {added} - {removed} were expected; nothing was committed")
+        raise InternalError(
+            f"{table.qualified} would hold {physical - deleted} rows; {before} + {added} - {removed} were expected; nothing was committed"
+        )
 
 
 def _effect(writer: Writer, snapshot: int, change: TableChange, removed: int) -> None:
@@ -212,7 +216,9 @@ def _effect(writer: Writer, snapshot: int, change: TableChange, removed: int) ->
     else:
         kinds -= ({"append"} if added == 0 else set()) | ({"delete"} if removed == 0 else set())
     if kinds:
-        writer.run("add_effect", snapshot=snapshot, table_id=change.table.table_id, kinds=",".join(sorted(kinds)), rows_added=added, rows_removed=removed)
+        writer.run(
+            "add_effect", snapshot=snapshot, table_id=change.table.table_id, kinds=",".join(sorted(kinds)), rows_added=added, rows_removed=removed
+        )
 
 
 def _one(changed: int, what: str) -> None:

@@ -1,7 +1,7 @@
 """Reconciling a transaction with the winners: all meetings as values, then one verdict. Pure; reads and writes nothing.
 
-    meetings(mine, winners)  every pair of something I did or read and something a winner did on the same table
-    verdict(…)               what the strongest rule of rules.py says, with the ledger's lines or the conflicts
+meetings(mine, winners)  every pair of something I did or read and something a winner did on the same table
+verdict(…)               what the strongest rule of rules.py says, with the ledger's lines or the conflicts
 """
 
 from __future__ import annotations
@@ -166,10 +166,19 @@ def _no_replay(mine: Candidate, met: Sequence[Meeting], head: Namespace) -> list
     if not mine.explicit:
         return found
     if mine.changes.external is not None:
-        found.append(_conflict(mine, reason, "external data", "a statement read files together with tables of the lake, so it cannot be repeated exactly"))
+        found.append(
+            _conflict(mine, reason, "external data", "a statement read files together with tables of the lake, so it cannot be repeated exactly")
+        )
     disturbing = next((m for m in met if not (m.theirs == "compaction" or (m.theirs == "append" and m.winner.blind))), None)
     if mine.changes.own_shown and disturbing is not None:
-        found.append(_conflict(mine, disturbing, "read changed", "rows that your own statements had written were shown to you, and they would come out differently now"))
+        found.append(
+            _conflict(
+                mine,
+                disturbing,
+                "read changed",
+                "rows that your own statements had written were shown to you, and they would come out differently now",
+            )
+        )
     return found
 
 
@@ -211,7 +220,9 @@ def _conflict(mine: Candidate, meeting: Meeting, kind: str | None = None, why: s
         winner_statement="; ".join(winner.statements) or winner.operation,
         statement=statement,
         explanation=why or explanation,
-        what_to_do="the transaction was rolled back: run it again, it will see the new rows" if meeting.rule is not Rule.GONE else "create the table again, or leave it",
+        what_to_do="the transaction was rolled back: run it again, it will see the new rows"
+        if meeting.rule is not Rule.GONE
+        else "create the table again, or leave it",
         rows=effect.rows_added + effect.rows_removed if effect else None,
         accepted_at="snapshot" if meeting.rule is Rule.CONFLICT else None,
     )

@@ -107,7 +107,9 @@ def _version(execution: Execution, travel: st.TimeTravel, call: Call) -> int:
         return int(value)
     found = execution.catalog.row("snapshot_at_time", time_us=value)[0]
     if found is None:
-        raise ProgrammingError("the lake is younger than that, or its history has expired", hint="DESCRIBE HISTORY lists the kept versions", position=position)
+        raise ProgrammingError(
+            "the lake is younger than that, or its history has expired", hint="DESCRIBE HISTORY lists the kept versions", position=position
+        )
     return int(found)
 
 
@@ -182,7 +184,9 @@ def _targets(table: Table, columns: Sequence[str] | None, given: Sequence[str]) 
     seen: set[str] = set()
     for target in targets:
         if fold(target) not in names:
-            raise ProgrammingError(f'table {table.qualified} has no column "{target}"', hint=f"its columns are: {', '.join(c.name for c in table.columns)}")
+            raise ProgrammingError(
+                f'table {table.qualified} has no column "{target}"', hint=f"its columns are: {', '.join(c.name for c in table.columns)}"
+            )
         if fold(target) in seen:
             raise ProgrammingError(f'column "{target}" is given twice')
         seen.add(fold(target))

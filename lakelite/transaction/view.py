@@ -56,7 +56,9 @@ def version_view(catalog: Catalog, snapshot_id: int, position: Position | None =
     """The view of a version that a user asked for; ProgrammingError where there is none, OperationalError where it has expired."""
     oldest, newest = catalog.row("snapshot_range")
     if snapshot_id > newest or snapshot_id < 0:
-        raise ProgrammingError(f"there is no version {snapshot_id}; the newest one is {newest}", hint="DESCRIBE HISTORY lists the versions", position=position)
+        raise ProgrammingError(
+            f"there is no version {snapshot_id}; the newest one is {newest}", hint="DESCRIBE HISTORY lists the versions", position=position
+        )
     if snapshot_id < oldest:
         message = f"version {snapshot_id} has expired; the oldest kept one is {oldest}"
         raise OperationalError(message, hint="DESCRIBE HISTORY lists the kept versions", position=position)

@@ -7,7 +7,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -204,7 +204,6 @@ def test_a_network_file_system(path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_lake_that_is_not_there(tmp_path: Path) -> None:
-    check_refused(tmp_path, "there is no lake at", create=False) if False else None
     for options in ({"create": False}, {"read_only": True}):
         with pytest.raises(lakelite.CannotOpen, match="there is no lake at"):
             lakelite.connect(tmp_path / "none", **options)
@@ -242,8 +241,8 @@ def test_a_copy_of_a_closed_lake(path: Path, tmp_path: Path) -> None:
     with opened(tmp_path / "copy") as copy, opened(path) as con:
         copy.execute("INSERT INTO t VALUES (10)")
         con.execute("INSERT INTO t VALUES (11)")
-        assert contents(copy)["t"] == [(1,), (10,), (2,)]
-        assert contents(con)["t"] == [(1,), (11,), (2,)]
+        assert contents(copy)["t"] == [(1,), (2,), (10,)]
+        assert contents(con)["t"] == [(1,), (2,), (11,)]
 
 
 def test_a_copy_of_a_lake_that_another_process_has_open(path: Path, tmp_path: Path, server: Server) -> None:
@@ -257,7 +256,7 @@ def test_a_copy_of_a_lake_that_another_process_has_open(path: Path, tmp_path: Pa
     other.wait_for("done")
     assert other.finish() == ([], 0)
     with opened(tmp_path / "copy") as copy:
-        assert contents(copy) == {**EXPECTED, "u": sorted([*EXPECTED["u"], (77,)], key=repr)}
+        assert contents(copy) == {**EXPECTED, "u": sorted([*EXPECTED["u"], (77,)])}
         copy.execute("VACUUM")
         assert len(os.listdir(tmp_path / "copy" / "leases")) == 1
 
@@ -271,20 +270,29 @@ def test_a_missing_log(path: Path, tmp_path: Path, server: Server) -> None:
     for ending in ("-wal", "-shm"):
         (path / (CATALOG + ending)).unlink()
     with opened(path) as con:
-        assert contents(con) == {**EXPECTED, "u": sorted(EXPECTED["u"], key=repr)}
+        assert contents(con) == {**EXPECTED, "u": sorted(EXPECTED["u"])}
         assert rows(con, "VACUUM")[0][4] == 1
 
 
-def test_a_check_of_the_header_does_not_drop_the_locks_of_others(path: Path, act: Callable[[Path], None] | None = None) -> None:
-    """A second session of this process comes and goes between two commits of the first, while a third process looks on."""
+def test_a_log_that_is_missing_from_a_young_lake(tmp_path: Path, server: Server) -> None:
+    """All of the catalog was in the WAL: what is left looks like a new lake, and VACUUM would sweep the data as orphans."""
+    path = tmp_path / "lake"
+    os.mkfifo(tmp_path / "gate")
+    other = server.start("hold", lake=str(path), statements=["CREATE TABLE u AS FROM range(9)", "FROM u"], step="answer", gate=str(tmp_path / "gate"))
+    other.wait_for("stopped")
+    other.kill()
+    for ending in ("-wal", "-shm"):
+        (path / (CATALOG + ending)).unlink()
+    check_refused(path, "empty")
+
+
+def test_sessions_that_come_and_go_do_not_drop_the_locks_of_others(path: Path) -> None:
     with opened(path) as con:
         con.execute("INSERT INTO t VALUES (3)")
         lakelite.connect(path).close()
-        with pytest.raises(lakelite.CannotOpen):
-            lakelite.connect(path / "data")
         con.execute("INSERT INTO t VALUES (4)")
-        subprocess.run(["sqlite3", "-version"], check=False, capture_output=True) if shutil.which("sqlite3") else None
         with closing(sqlite3.connect(path / CATALOG)) as foreign:
-            assert foreign.execute("SELECT max(snapshot_id) FROM snapshots").fetchone()[0] >= 6
+            assert foreign.execute("SELECT max(snapshot_id) FROM snapshots").fetchone() == (7,)
+        con.execute("INSERT INTO t VALUES (5)")
     with opened(path) as con:
-        assert len(rows(con, "FROM t")) == 4
+        assert len(rows(con, "FROM t")) == 5

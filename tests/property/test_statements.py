@@ -100,7 +100,7 @@ class Draw:
         return self.one((
             f"SELECT k, s, x FROM {source}{where}", f"SELECT * FROM {source}{where}", f"SELECT k + 1 AS k, upper(s) AS s, {self.x(target)} AS x FROM {source}{where}",
             f"SELECT range::INTEGER AS k, 'r' || range AS s, {self.x(target)} AS x FROM range({self.number(12)})",
-            f"SELECT k, min(s) AS s, any_value(x) AS x FROM {source}{where} GROUP BY k",
+            f"SELECT k, min(s) AS s, max(x) AS x FROM {source}{where} GROUP BY k",
         ))  # fmt: skip
 
     # One function per kind of statement.
@@ -158,7 +158,7 @@ class Draw:
         table = self.table()
         target = self.one((
             "k = k + 1", f"s = {self.s()}", f"x = {self.x(table)}", "s = left(s, 3) || '!'", "x = DEFAULT, s = DEFAULT", f"k = (SELECT count(*) FROM {self.table()})",
-            f"k = {self.k()}", "k = k * 1000000000", "k = s", f"s = k, k = {self.number()}", f"x = (SELECT any_value(x) FROM {table})", "k = NULL",
+            f"k = {self.k()}", "k = k * 1000000000", "k = s", f"s = k, k = {self.number()}", f"x = (SELECT max(x) FROM {table})", "k = NULL",
         ))  # fmt: skip
         where = "" if self.chance(5) else f" WHERE {self.condition(table)}"
         return f"UPDATE {table} SET {target}{where}"

@@ -122,7 +122,7 @@ ACCEPTED: list[tuple[str, st.Operation]] = [
     ("ABORT", st.Rollback()),
     ("SET Isolation_Level = 'snapshot'", st.SetOption("isolation_level", "'snapshot'")),
     ("SET SESSION a TO -1", st.SetOption("a", "-1")),
-    ("SET GLOBAL a = true", st.SetOption("a", "true")),
+    ("SET GLOBAL a = true", st.SetOption("a", "true", for_lake=True)),
     ("SET TIME ZONE 'UTC'", st.SetOption("timezone", "'UTC'")),
     ("RESET a", st.SetOption("a", None)),
     ("SHOW TABLES", st.ShowTables(None, False)),
