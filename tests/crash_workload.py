@@ -1,10 +1,10 @@
 """What is run under strace: a session whose system calls are watched, or made to fail.
 
-    crash_workload.py watched LAKE            marks in the trace what is under way, by writing to /dev/null
-    crash_workload.py failing DIRECTORY SHIFTS CALL
-        for each shift, in a child of its own, the session of `failing` on a copy DIRECTORY/SHIFT of DIRECTORY/lake. strace
-        counts calls per process, so a child that makes SHIFT calls for nothing meets the failure SHIFT calls earlier.
-        Each child reports one line of JSON, by writev, which is not made to fail.
+crash_workload.py watched LAKE            marks in the trace what is under way, by writing to /dev/null
+crash_workload.py failing DIRECTORY SHIFTS CALL
+    for each shift, in a child of its own, the session of `failing` on a copy DIRECTORY/SHIFT of DIRECTORY/lake. strace
+    counts calls per process, so a child that makes SHIFT calls for nothing meets the failure SHIFT calls earlier.
+    Each child reports one line of JSON, by writev, which is not made to fail.
 """
 
 from __future__ import annotations
@@ -34,7 +34,16 @@ WATCHED = {
     "update": "UPDATE t SET a = a + 1 WHERE a < 50000",
     "delete": "DELETE FROM t WHERE a % 2 = 0",
 }
-UNWATCHED = ("FROM t", "SHOW TABLES", "DESCRIBE t", "DESCRIBE HISTORY", "FROM t AT (VERSION => 2)", "VACUUM RETAIN 0 HOURS", "SELECT 1", "DROP TABLE u")
+UNWATCHED = (
+    "FROM t",
+    "SHOW TABLES",
+    "DESCRIBE t",
+    "DESCRIBE HISTORY",
+    "FROM t AT (VERSION => 2)",
+    "VACUUM RETAIN 0 HOURS",
+    "SELECT 1",
+    "DROP TABLE u",
+)
 FAILING = (
     "INSERT INTO t SELECT range + 100 FROM range(20)",
     "DELETE FROM t WHERE a < 5",

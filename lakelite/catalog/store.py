@@ -7,6 +7,7 @@ Never opens the file with anything but sqlite3 (closing a plain handle would dro
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 import threading
@@ -153,8 +154,11 @@ class Catalog:
         return TableState(table, {k: f for k, f in fragments.items() if k not in gone}, {k: v for k, v in vectors.items() if k not in gone})
 
     def inline_rows(self, fragment_id: int) -> bytes:
-        """The IPC stream of an inline fragment."""
-        return bytes(self.row("inline_rows", fragment_id=fragment_id)[0])
+        """The IPC stream of an inline fragment; InternalError if it is not the one that was written."""
+        ipc, sha256 = self.row("inline_rows", fragment_id=fragment_id)
+        if hashlib.sha256(ipc).hexdigest() != sha256:
+            raise InternalError(f"inline fragment {fragment_id} is damaged: its SHA-256 is another one", hint="restore the lake from a copy")
+        return bytes(ipc)
 
     def settings(self) -> dict[str, str]:
         return dict(self.rows("settings"))
@@ -169,7 +173,7 @@ class Catalog:
 
     def _vectors(self, table: Table, after: int, snapshot_id: int) -> dict[int, deletion.DeletionVector]:
         rows = self.rows("vectors", table_id=table.table_id, after=after, snapshot=snapshot_id)
-        return {row[0]: deletion.decode(deletion.Encoded(*row[1:5]), row[5]) for row in rows}
+        return {row[0]: _vector(row) for row in rows}
 
 
 class CommitFailed(Exception):
@@ -218,6 +222,13 @@ def _columns(rows: Iterable[Row]) -> dict[int, tuple[Column, ...]]:
         table_id: tuple(Column(name=row[3], type=row[4], stored=tree(row), nullable=bool(row[6]), default=row[7]) for row in found)
         for table_id, found in roots.items()
     }
+
+
+def _vector(row: Row) -> deletion.DeletionVector:
+    try:
+        return deletion.decode(deletion.Encoded(*row[1:5]), row[5])
+    except InternalError as error:
+        raise InternalError(f"fragment {row[0]}: {error.message}", hint="restore the lake from a copy") from error
 
 
 def _fragments(rows: Iterable[Row], statistics: Mapping[int, list[Statistics]]) -> dict[int, Fragment]:

@@ -8,6 +8,7 @@ under the lock, where the head cannot move, so that it ends.
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections.abc import Callable
@@ -27,6 +28,7 @@ from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.view import LakeView
 
 CHECKPOINT_BYTES = 4 * 1024 * 1024
+RECORDED_CHARACTERS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,9 @@ def _meet(tx: Transaction, catalog: Catalog) -> tuple[Verdict, int]:
     if head == tx.base.snapshot_id:
         return Verdict("rebase"), head
     statement = "; ".join(entry.call.text for entry in tx.log)
-    won = _winners(catalog, tx, head, statement)
+    won = _winners(catalog, tx.base.snapshot_id, head)
+    if len(won) != head - tx.base.snapshot_id:
+        return _expired(tx, statement), head
     candidate = Candidate(tx.work.changes, tx.base.namespace, tx.explicit, statement)
     verdict = resolve.verdict(candidate, won, tx.base.advanced(head).namespace)
     steps.reached("resolve")
@@ -107,8 +111,8 @@ def _raised(tx: Transaction, conflicts: tuple[Conflict, ...]) -> Error:
     )
 
 
-def _winners(catalog: Catalog, tx: Transaction, head: int, statement: str) -> list[Winner]:
-    base = tx.base.snapshot_id
+def _winners(catalog: Catalog, base: int, head: int) -> list[Winner]:
+    """What landed in (base, head], as far as it was kept."""
     effects: dict[int, dict[int, Effect]] = {}
     namespace: set[int] = set()
     for snapshot_id, table_id, kinds, added, removed in catalog.rows("effects", base=base, head=head):
@@ -120,22 +124,27 @@ def _winners(catalog: Catalog, tx: Transaction, head: int, statement: str) -> li
         Winner(r[0], r[1], r[2], tuple(json.loads(r[3])), r[4], bool(r[5]), r[6], effects.get(r[0], {}), r[0] in namespace)
         for r in catalog.rows("winners", base=base, head=head)
     ]
-    if len(found) != head - base:
-        raise OperationalError(
-            f"the history since this transaction's base (snapshot {base}) has expired, so it cannot be reconciled",
-            hint=f"run it again: {statement[:200]}",
-        )
     return found
+
+
+def _expired(tx: Transaction, statement: str) -> Verdict:
+    """Records of winners were pruned: in autocommit the statement runs on the head; of what was handed out nothing can be said any more."""
+    if not tx.explicit:
+        return Verdict("replay")
+    raise OperationalError(
+        f"the history since this transaction's base (snapshot {tx.base.snapshot_id}) has expired, so it cannot be reconciled",
+        hint=f"run it again: {statement[:200]}",
+    )
 
 
 def _land(tx: Transaction, landing: Landing, head: int, resolutions: tuple[Resolution, ...]) -> CommitResult:
     view = tx.base.advanced(head)
     heads = {k: view.state(view.namespace.by_id[k]) for k, c in tx.work.changes.tables.items() if not c.created}
     gone = sum(_already_gone(tx, table_id, state) for table_id, state in heads.items())
-    resolutions = tuple(_worded(r, gone) for r in resolutions)
+    resolutions = tuple(_worded(r, _gone_by(tx, landing.catalog, r)) if gone else r for r in resolutions)
     record = Record(
         tx.transaction_id, tx.first_base, tx.attempts, landing.author, landing.message, landing.operation,
-        tuple(entry.call.text for entry in tx.log), tx.isolation, landing.now_us(),
+        _recorded(tx), tx.isolation, landing.now_us(),
     )  # fmt: skip
     published = _publish(tx, landing, record, heads, head, _distinct(resolutions))
     steps.reached("committed")
@@ -150,6 +159,12 @@ def _land(tx: Transaction, landing: Landing, head: int, resolutions: tuple[Resol
     return CommitResult(published.snapshot_id, tx.first_base, tx.attempts, resolutions, tx.transaction_id, gone, warnings)
 
 
+def _recorded(tx: Transaction) -> tuple[str, ...]:
+    """The statements for the history: each run of equal ones once, and of a very long one the beginning."""
+    texts = [text for text, _ in itertools.groupby(entry.call.text for entry in tx.log)]
+    return tuple(t if len(t) <= RECORDED_CHARACTERS else f"{t[:RECORDED_CHARACTERS]} … ({len(t)} characters)" for t in texts)
+
+
 def _already_gone(tx: Transaction, table_id: int, head: TableState) -> int:
     """How many of the rows that I delete a winner had deleted as well."""
     count = 0
@@ -160,6 +175,15 @@ def _already_gone(tx: Transaction, table_id: int, head: TableState) -> int:
         elif vector is not None:
             count += deletion.common(vector, positions)
     return count
+
+
+def _gone_by(tx: Transaction, catalog: Catalog, line: Resolution) -> int:
+    """How many of the rows that I delete this winner deleted first."""
+    change = tx.work.changes.tables.get(line.table_id) if line.table_id is not None else None
+    if change is None or change.created or line.rung != 2 or line.winner_snapshot_id <= tx.base.snapshot_id:
+        return 0
+    before, after = (catalog.table_state(change.table, line.winner_snapshot_id - i) for i in (1, 0))
+    return _already_gone(tx, change.table.table_id, after) - _already_gone(tx, change.table.table_id, before)
 
 
 def _worded(line: Resolution, gone: int) -> Resolution:

@@ -16,6 +16,7 @@ from lakelite import deletion
 from lakelite.contents import TableState
 from lakelite.errors import Position, ProgrammingError
 from lakelite.language import statements as st
+from lakelite.language.tokens import lex, unquote
 from lakelite.model import ROW_ID_FIELD, Fragment, Table, fold, quote
 from lakelite.storage import fragment as fragments
 from lakelite.storage.scan import Addressed
@@ -169,12 +170,26 @@ def _updated_many(execution: Execution, table: Table, sql: str, scan: Addressed,
 
 
 def _frame(execution: Execution, work: ch.Work, table: Table, operation: st.Delete | st.Update, call: Call, live_only: bool) -> _Frame:
-    where = render(execution, work, operation.where, call) if operation.where else None
+    where = _unqualified(render(execution, work, operation.where, call), table, operation) if operation.where else None
     ctes = render(execution, work, operation.ctes, call) if operation.ctes else ""
     name = operation.alias or table.name
     state = execution.state(work, table)
     scan = execution.engine.addressed(state, _pruned(state, where, name, call.values), live_only=live_only)
     return _Frame(scan, quote(name), f" WHERE ({where}\n)" if where is not None else "", ctes)
+
+
+def _unqualified(text: str, table: Table, operation: st.Delete | st.Update) -> str:
+    """`text` with schema.table.column written as table.column: a scan that stands for the table has a name, but no schema."""
+    if operation.alias or fold(table.schema_name) not in text.lower():
+        return text
+    tokens = lex(text)
+    names = [fold(unquote(text[t.start : t.end])) if t.kind in ("word", "quoted") else t.word for t in tokens]
+    wanted = [fold(table.schema_name), ".", fold(table.name), "."]
+    kept, position = "", 0
+    for i, token in enumerate(tokens):
+        if names[i : i + 4] == wanted and names[i - 1 : i] != ["."]:
+            kept, position = kept + text[position : token.start], tokens[i + 2].start
+    return kept + text[position:]
 
 
 def _reads(execution: Execution, work: ch.Work, operation: st.Delete | st.Update, frame: _Frame, expressions: str) -> Reads:
@@ -210,7 +225,7 @@ def _assigned(execution: Execution, work: ch.Work, table: Table, operation: st.U
         if column is None:
             hint = f"its columns are: {', '.join(c.name for c in table.columns)}"
             raise ProgrammingError(f'table {table.qualified} has no column "{one.column}"', hint=hint, position=Position.at(call.text, one.offset))
-        value = render(execution, work, one.value, call) if one.value else column.default or "NULL"
+        value = _unqualified(render(execution, work, one.value, call), table, operation) if one.value else column.default or "NULL"
         assigned[fold(one.column)] = f"CAST(({value}\n) AS {column.type})"
     return assigned
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from lakelite.errors import DataError, NotSupportedError, Position, ProgrammingError
 from lakelite.language import statements as st
@@ -184,9 +184,7 @@ def _targets(table: Table, columns: Sequence[str] | None, given: Sequence[str]) 
     seen: set[str] = set()
     for target in targets:
         if fold(target) not in names:
-            raise ProgrammingError(
-                f'table {table.qualified} has no column "{target}"', hint=f"its columns are: {', '.join(c.name for c in table.columns)}"
-            )
+            _no_column(table, target)
         if fold(target) in seen:
             raise ProgrammingError(f'column "{target}" is given twice')
         seen.add(fold(target))
@@ -224,6 +222,10 @@ def _cell(column: Column, row: tuple[str, ...], place: Mapping[str, int], number
     return f"CAST(({text}\n) AS {column.type})"
 
 
+def _no_column(table: Table, name: str) -> NoReturn:
+    raise ProgrammingError(f'table {table.qualified} has no column "{name}"', hint=f"its columns are: {', '.join(c.name for c in table.columns)}")
+
+
 # Files for a COPY FROM.
 
 _CSV_NAMES = {"delimiter": "delim", "null": "nullstr"}
@@ -236,9 +238,8 @@ def file_query(table: Table, operation: st.CopyFrom, values: Mapping[str, Any]) 
         raise ProgrammingError("the path of COPY has to be a text", hint="pass str(path)")
     options = dict(operation.options)
     form = (options.pop("format", None) or _format_of(path)).strip("'").lower()
-    columns = [c for c in table.columns if operation.columns is None or fold(c.name) in {fold(x) for x in operation.columns}]
-    if operation.columns is not None:
-        columns = sorted(columns, key=lambda c: [fold(x) for x in operation.columns or ()].index(fold(c.name)))
+    known = {fold(c.name): c for c in table.columns}
+    columns = [known.get(fold(name)) or _no_column(table, name) for name in operation.columns or known]
     struct = ", ".join(f"{literal(c.name)}: {literal(c.type)}" for c in columns)
     arguments = [literal(path)]
     if form == "csv":

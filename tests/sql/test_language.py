@@ -96,7 +96,7 @@ unpivot (select id, delay, distance from flights where id < 4) on delay, distanc
 unpivot carriers on name into name k value v order by all
 summarize carriers
 describe flights
-describe select id, day from flights
+describe select id + 1 as next, day from flights
 show flights
 values (1, 'a'), (2, 'b') order by 1
 table carriers order by code
@@ -210,7 +210,7 @@ SCRIPTS = {
     "create or replace": "create or replace table t (x varchar, a bigint); insert into t values ('one', 1); create or replace table t as select a + 1 as a, x from t; create or replace table t as from t union all from t",
     "create or replace keeps nothing": "insert into t values (1, 'a', 1); create or replace table t (a integer, b varchar, c double); insert into t (a) values (2)",
     "create if not exists": "insert into t values (1, 'a', 1); create table if not exists t (z int); create table if not exists t as select 1 as z; create table if not exists made (z int); insert into made values (1)",
-    "drop": "create table made (z int); drop table made; create table made (y varchar); insert into made values ('new'); drop table if exists nothing; create table m2 (a int); drop table m2, made",
+    "drop": "create table made (z int); drop table made; create table made (y varchar); insert into made values ('new'); drop table if exists nothing; create table m2 (a int); drop table m2; drop table made",
     "schemas": "create schema x; create schema if not exists x; create table x.t (a int); insert into x.t values (1), (2); insert into t select a, 'from x', a from x.t; update x.t set a = 5 where x.t.a = 1; delete from x.t where t.a = 2; create or replace table x.t as select a, 'x' as b from x.t; create schema y; create table y.t as from x.t; drop schema y cascade; drop schema if exists y",
     "transaction": "begin; insert into t values (1, 'a', 1); update t set b = 'b'; create table made as from t; insert into made values (2, 'c', 2); delete from t; commit",
     "transaction undone": "insert into t values (1, 'a', 1); begin transaction; insert into t values (2, 'b', 2); drop table u; create table made (a int); delete from t where a = 1; rollback; insert into t values (3, 'c', 3)",
@@ -268,7 +268,7 @@ def test_insert_overwrite(lake: lakelite.Connection) -> None:
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "json"])
 def test_copy_there_and_back(lake: lakelite.Connection, tmp_path: Path, form: str) -> None:
-    lake.execute("create table t (id integer, code varchar, day date, price decimal(9, 2), at timestamp, ok boolean)")
+    lake.execute("create table t (id integer, code varchar, day date, price decimal(9, 2), noted timestamp, ok boolean)")
     lake.execute("insert into t values (1, '007', '2020-02-29', 1.50, '2020-01-01 12:34:56.789', true), (2, 'a,\"b\nc', null, -0.01, null, false), (3, null, '1999-12-31', 0, null, null)")
     path = tmp_path / f"out.{form}"
     assert lake.execute(f"copy t to '{path}'").rowcount == 3
@@ -350,14 +350,24 @@ def test_a_transaction_reads_its_own_writes(lake: lakelite.Connection, tmp_path:
         assert lake.execute("describe s.u").fetchall()[0][:2] == ("a", "INTEGER")
         assert other.execute("from t").fetchall() == [(1,)]
         assert other.execute("show tables").fetchall() == [("t",)]
-        other.execute("create table elsewhere as select 1 as x")
-        assert lake.execute("show tables").fetchall() == [("t",), ("u",)]
-        lake.execute("commit")
-        assert other.execute("select sum(a) from t").fetchall() == [(23,)]
-        assert other.execute("show tables").fetchall() == [("elsewhere",), ("t",), ("u",)]
-    versions = lake.execute("describe history").fetchall()
-    assert len(versions) == 5
-    assert versions[1][3] == "CREATE TABLE AS" or versions[0][3] == "INSERT, CREATE SCHEMA, CREATE TABLE AS, UPDATE, DROP TABLE"
+        other.execute("insert into t values (5)")
+        assert lake.execute("select count(*) from t").fetchall() == [(2,)]
+        with pytest.raises(lakelite.TransactionConflict, match="read changed"):
+            lake.execute("commit")
+        assert not lake.in_transaction
+        assert other.execute("from t order by a").fetchall() == [(1,), (5,)]
+        lake.execute("begin; insert into t values (2); create schema s; create table s.u as from t; update t set a = a + 10; drop table if exists v; commit")
+        assert other.execute("from t order by a").fetchall() == [(11,), (12,), (15,)]
+        assert other.execute("select count(*) from s.u").fetchall() == [(3,)]
+    assert lake.execute("describe history limit 1").fetchall()[0][3] == "INSERT, CREATE SCHEMA, CREATE TABLE AS, UPDATE, DROP TABLE"
+
+
+def test_several_tables_are_dropped_at_once_or_none(lake: lakelite.Connection) -> None:
+    lake.execute("create table a (x int); create table b (x int); create table c (x int)")
+    with pytest.raises(lakelite.ProgrammingError, match="nosuch"):
+        lake.execute("drop table a, nosuch")
+    lake.execute("drop table if exists a, nosuch, b")
+    assert lake.execute("show tables").fetchall() == [("c",)]
 
 
 def test_transaction_forms(lake: lakelite.Connection) -> None:
@@ -466,7 +476,7 @@ def test_time_travel(lake: lakelite.Connection, tmp_path: Path) -> None:
 
 
 def test_the_words_of_time_travel_stay_names(lake: lakelite.Connection) -> None:
-    lake.execute("create table version (version integer, at integer); insert into version values (1, 2)")
-    assert lake.execute("select version, at, version.version as timestamp from version").fetchall() == [(1, 2, 1)]
-    assert lake.execute("select v.at from version at (version => 2) v").fetchall() == [(2,)]
+    lake.execute("create table version (version integer, "at" integer); insert into version values (1, 2)")
+    assert lake.execute("select version, "at", version.version as timestamp from version").fetchall() == [(1, 2, 1)]
+    assert lake.execute("select v."at" from version at (version => 2) v").fetchall() == [(2,)]
     assert lake.execute("select [x for x in [1, 2] if x > 1] as version").fetchall() == [([2],)]
