@@ -24,7 +24,7 @@ def values_of(statement: st.Statement, parameters: Parameters) -> dict[str, Any]
             raise ProgrammingError("the parameters have no names, but the values are a mapping", hint="give a sequence, or write $name")
         if missing:
             raise ProgrammingError(f"no value was given for the parameter {missing[0]}", hint="add it to the mapping")
-        return {p: parameters[p] for p in statement.parameters}
+        return {p: _plain(parameters[p]) for p in statement.parameters}
     if isinstance(parameters, str | bytes) or not isinstance(parameters, Sequence | None):
         raise ProgrammingError("parameters have to be a sequence or a mapping", hint='for one value write ("value",)')
     given = list(parameters or ())
@@ -34,4 +34,14 @@ def values_of(statement: st.Statement, parameters: Parameters) -> dict[str, Any]
     wanted = max((int(p) for p in statement.parameters), default=0)
     if wanted != len(given):
         raise ProgrammingError(f"the statement has {wanted} parameters, {len(given)} values were given")
-    return {p: given[int(p) - 1] for p in statement.parameters}
+    return {p: _plain(given[int(p) - 1]) for p in statement.parameters}
+
+
+def _plain(value: Any) -> Any:
+    """A numpy number or truth value as Python's; its moments DuckDB takes as they are."""
+    kind = type(value)
+    return (
+        value.item()
+        if kind.__module__ == "numpy" and getattr(value, "ndim", 1) == 0 and not kind.__name__.startswith(("datetime", "timedelta"))
+        else value
+    )

@@ -15,7 +15,7 @@ from typing import Any
 
 import duckdb
 
-from lakelite import answers, results
+from lakelite import answers, errors, results
 from lakelite.catalog.store import Catalog
 from lakelite.errors import CommitUnknown, Error, InterfaceError, NotSupportedError, OperationalError, ProgrammingError, TransactionConflict
 from lakelite.language import statements as st
@@ -275,8 +275,8 @@ class Session:
         tx.already_gone = committed.already_gone
         tx.discard_unpublished()
         self.last_commit = committed
-        messages: list[results.Message] = [(Warning, r.explanation) for r in committed.resolutions if r.rung >= NOTICED_RUNG]
-        messages += [(Warning, w) for w in committed.warnings]
+        messages: list[results.Message] = [(errors.Warning, r.explanation) for r in committed.resolutions if r.rung >= NOTICED_RUNG]
+        messages += [(errors.Warning, w) for w in committed.warnings]
         return messages + self._flush_what_is_due(tx)
 
     def _remove_unless_landed(self, tx: Transaction) -> None:
@@ -295,7 +295,7 @@ class Session:
                 if any(s.fragment.storage == "inline" for s in change.staged.values()):
                     self._flush(change.table.table_id)
         except (Error, duckdb.Error) as error:
-            return [] if isinstance(error, TransactionConflict) else [(Warning, f"small fragments could not be moved into a file: {error}")]
+            return [] if isinstance(error, TransactionConflict) else [(errors.Warning, f"small fragments could not be moved into a file: {error}")]
         return []
 
     def _flush(self, table_id: int) -> None:

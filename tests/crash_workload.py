@@ -25,7 +25,6 @@ import sqlglot  # noqa: F401
 
 import lakelite
 import lakelite.interfaces.dbapi
-from lakelite.transaction import commit as committing
 
 WATCHED = {
     "inline insert": "INSERT INTO t VALUES (1)",
@@ -61,7 +60,6 @@ def watched(lake: str) -> None:
     def mark(text: str) -> None:
         os.write(marks, text.encode())
 
-    committing.CHECKPOINT_BYTES = 0
     con = lakelite.connect(lake, autocommit=True)
     con.execute("CREATE TABLE t (a BIGINT)")
     mark("opened")
@@ -90,34 +88,35 @@ def failing(directory: str, shifts: str, call: str) -> None:
         os.waitpid(pid, 0)
 
 
-def one_failing(lake: str, shift: int, call: Callable[[int], Any]) -> tuple[list[str | None], str | None]:
-    """The errors of opening and of the statements, None where there was none, and that of a commit afterwards."""
+def one_failing(lake: str, shift: int, call: Callable[[int], Any]) -> tuple[list[str], list[str]]:
+    """The statements that were acknowledged, and the errors of opening and of the others. With an odd shift, the first of these is the end."""
     nothing = os.open(Path(lake).with_suffix(".nothing"), os.O_RDWR | os.O_CREAT)
     for _ in range(shift):
         call(nothing)
-    errors: list[str | None] = []
-    while True:
-        errors.append(attempt(lambda: cons.append(lakelite.connect(lake, autocommit=True))))
-        if cons:
+    landed: list[str] = []
+    errors: list[str] = []
+    while not cons:
+        errors += attempt(lambda: cons.append(lakelite.connect(lake, autocommit=True)))
+    for sql in ("SET inline_rows = 0", "SET threads = 1"):  # strace counts the calls of each thread for itself
+        cons[0].execute(sql)
+    for sql in (*FAILING, *[AFTERWARDS] * 10):  # as often as it takes until the failures are over
+        error = attempt(lambda sql=sql: cons[0].execute(sql))  # type: ignore[misc]
+        errors += error
+        landed += [] if error else [sql]
+        if (error and shift % 2) or (sql == AFTERWARDS and not error):
             break
-    cons[0].execute("SET inline_rows = 0")
-    cons[0].execute("SET threads = 1")  # strace counts the calls of each thread for itself
-    errors += [attempt(lambda sql=sql: cons[0].execute(sql)) for sql in FAILING]  # type: ignore[misc]
-    afterwards = [attempt(lambda: cons[0].execute(AFTERWARDS))]
-    while afterwards[-1] is not None and len(afterwards) < 10:  # the failures are not over yet
-        afterwards.append(attempt(lambda: cons[0].execute(AFTERWARDS)))
-    return errors, afterwards[-1]
+    return landed, errors
 
 
 cons: list[Any] = []
 
 
-def attempt(act: Callable[[], Any]) -> str | None:
+def attempt(act: Callable[[], Any]) -> list[str]:
     try:
         act()
     except BaseException as error:
-        return f"{type(error).__name__}: {error}"
-    return None
+        return [f"{type(error).__name__}: {error}"]
+    return []
 
 
 if __name__ == "__main__":

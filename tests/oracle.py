@@ -40,7 +40,8 @@ class Oracle:
         return int(rows[0][0]) if len(rows) == 1 and isinstance(rows[0][0], int) else -1
 
     def _overwrite(self, table: str, query: str) -> int:
-        parts = [f"CREATE TEMP TABLE new_content AS {query}", f"DELETE FROM {table}", f"INSERT INTO {table} FROM new_content", "DROP TABLE new_content"]
+        parts = [f"CREATE TEMP TABLE new_content AS {query}", f"DELETE FROM {table}", f"INSERT INTO {table} FROM new_content"]
+        parts.append("DROP TABLE new_content")
         return [self.run(part) for part in parts][2] if self._together else self.together(parts)[2]
 
     def together(self, statements: Iterable[str]) -> list[int]:

@@ -17,6 +17,7 @@ from lakelite.storage.fragment import NOT_NULL_MARK
 
 _QUOTED_LINE = re.compile(r"\n\nLINE (\d+): (.*)\n( *)\^+(?:~*)[^\n]*", re.DOTALL)
 _PREFIX = re.compile(r"^(?:[A-Z][A-Za-z-]*(?: [A-Za-z-]+)* )?(?:Error|Exception): ")
+_DATA_FILE = re.compile(r"/data/\d+/[a-z0-9]{16}-\d+-\d+\.parquet")  # one of a lake: the user names no such file
 _MISSING_TABLE = re.compile(r"^Table with name \"?(.+?)\"? does not exist(?:!| because schema \"(.+?)\" does not exist).*", re.DOTALL)
 _OTHER_ADVICE = re.compile(r"(?:, or|\n*Use \"?)\s*SET \w+\s*(?:=|TO\b).*", re.DOTALL)  # settings of DuckDB's that are none of ours
 _FOUND_BEHIND = re.compile(r"^Values list (?=\")")  # a view is made of one; the user's table is not
@@ -48,6 +49,8 @@ def translate(error: duckdb.Error, text: str, tables: Iterable[str] = (), schema
     if isinstance(error, duckdb.InterruptException):
         return errors.OperationalError("interrupted", hint="the statement was undone; run it again if you want it")
     message = _OTHER_ADVICE.sub("", _FOUND_BEHIND.sub("", _PREFIX.sub("", message))).strip()
+    if _DATA_FILE.search(message):
+        return errors.OperationalError(message, hint="the file was damaged, changed or removed: restore it from a copy of the lake")
     hint = _NOT_NULL_HINT if message.startswith(_NOT_NULL) else None
     if missing := _MISSING_TABLE.match(message):
         message, hint = _missing(missing[1], missing[2], list(tables), list(schemas))

@@ -54,10 +54,18 @@ def _from_column(field: Field, column: pa.ChunkedArray) -> Statistics:
     low = high = None
     if field.type in INTEGERS or field.type in ("VARCHAR", "DATE"):
         bounds = pc.min_max(column)
-        low, high = (None if bounds[side].as_py() is None else str(bounds[side].as_py()) for side in ("min", "max"))
-        if max(len(low or ""), len(high or "")) > _LONGEST_BOUND:
+        low, high = (_text(bounds[side]) for side in ("min", "max"))
+        if low is None or high is None or max(len(low), len(high)) > _LONGEST_BOUND:
             low = high = None
     return Statistics(field.field_id, low, high, column.null_count, exact=low is not None, may_hold_nan=field.type in FLOATS)
+
+
+def _text(bound: pa.Scalar) -> str | None:
+    try:
+        value = bound.as_py()
+    except OverflowError:  # a date that Python cannot hold, such as infinity
+        return None
+    return None if value is None else str(value)
 
 
 def _from_one(field: Field, found: Mapping[str, str]) -> Statistics:

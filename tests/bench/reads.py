@@ -26,7 +26,10 @@ def main() -> None:
         file = f"read_parquet('{next(Path(folder).glob('data/*/*.parquet'))}')"
 
         def pair(what: str, sql: str, other: str, wanted: float, times: int) -> None:
-            works = {"a": lambda i: con.execute(sql.format("t", i=i + 999)).fetchall(), "b": lambda i: raw.execute(other.format(file, i=i + 999)).fetchall()}
+            works = {
+                "a": lambda i: con.execute(sql.format("t", i=i + 999)).fetchall(),
+                "b": lambda i: raw.execute(other.format(file, i=i + 999)).fetchall(),
+            }
             medians = alternating_ms(works, times)
             found.append((what, medians["a"], medians["b"], wanted))
 

@@ -37,7 +37,9 @@ def main() -> None:
         print("\n".join(f"{name:8} {value:8.2f} ms" for name, value in mine.items()))
         return
     side = Path(__file__).with_name("ducklake_side.py")
-    answer = subprocess.run([options.peer, str(side), str(options.rows), str(max(10, options.times // 3))], check=True, capture_output=True, text=True)
+    answer = subprocess.run(
+        [options.peer, str(side), str(options.rows), str(max(10, options.times // 3))], check=True, capture_output=True, text=True
+    )
     theirs = json.loads(answer.stdout)
     table(f"{options.rows} rows, median ms, other = DuckLake", [(n, mine[n], theirs[n], WANTED.get(n, 1.0)) for n in mine])
 

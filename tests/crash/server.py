@@ -97,16 +97,16 @@ def hold(tell: Tell, lake: str, statements: list[str], step: str, gate: str) -> 
 
 
 def write(tell: Tell, lake: str, statements: list[str], stop: str) -> None:
-    """Runs `statements` again and again, {n} being the round, until the file `stop` exists; tells the number of rounds."""
-    con = lakelite.connect(lake, autocommit=True)
-    con.execute("SET inline_rows = 0")
+    """Runs `statements` again and again in new sessions, {n} being the round, until the file `stop` exists; tells the number of rounds."""
     rounds = 0
     tell("ready")
     while not os.path.exists(stop):
+        con = lakelite.connect(lake, autocommit=True)
+        con.execute("SET inline_rows = 0")
         for sql in statements:
             con.execute(sql.format(n=rounds))
+        con.close()
         rounds += 1
-    con.close()
     tell("done", rounds=rounds)
 
 
@@ -148,6 +148,7 @@ def child(job: dict[str, Any]) -> int:
     def tell(event: str, **details: Any) -> None:
         say(id=job["id"], event=event, **details)
 
+    tell("started", pid=os.getpid())
     try:
         JOBS[job["name"]](tell, **job["arguments"])
     except BaseException as error:
@@ -174,7 +175,6 @@ def main() -> None:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
             os._exit(child(job))
         running[pid] = job["id"]
-        say(id=job["id"], event="started", pid=pid)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
 
 

@@ -16,7 +16,7 @@ from crashing import Server, catalogued_files, contents, data_files, opened, row
 from lakelite.steps import STEPS
 
 KILLED = -9
-RANDOM_KILLS = 40
+RANDOM_KILLS = 30
 LONGEST_WAIT_S = 0.02
 STATEMENTS = 8  # of each writer
 ROWS = 240
@@ -48,8 +48,14 @@ KINDS = {
     "delete": Kind(("DELETE FROM t WHERE k % 20 = {n}",), winner="DELETE FROM t WHERE k % 20 = {n} AND k > 100"),
     "update": Kind(("UPDATE t SET v = v || '!' WHERE k % 20 = {n}",)),
     "create table as": Kind(("CREATE TABLE c{n} AS SELECT k, v FROM t WHERE k % 20 = {n}",)),
-    "transaction": Kind(("BEGIN", "INSERT INTO t SELECT 1000 + {n}, 'tx' FROM range(5)", "DELETE FROM u WHERE k % 20 = {n}", "CREATE TABLE x{n} AS FROM u", "COMMIT")),
-    "drop": Kind(("DROP TABLE d",), before=("CREATE TABLE IF NOT EXISTS d (a INTEGER)", "INSERT INTO d VALUES ({n})"), winner="CREATE TABLE w{n} (a INTEGER)"),
+    "transaction": Kind(
+        ("BEGIN", "INSERT INTO t SELECT 1000 + {n}, 'tx' FROM range(5)", "DELETE FROM u WHERE k % 20 = {n}", "CREATE TABLE x{n} AS FROM u", "COMMIT"),
+    ),
+    "drop": Kind(
+        ("DROP TABLE d",),
+        before=("CREATE TABLE IF NOT EXISTS d (a INTEGER)", "INSERT INTO d VALUES ({n})"),
+        winner="CREATE TABLE w{n} (a INTEGER)",
+    ),
 }  # fmt: skip
 
 

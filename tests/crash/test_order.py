@@ -13,7 +13,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from crash_workload import AFTERWARDS, FAILING, WATCHED
+from crash_workload import AFTERWARDS, WATCHED
 from crashing import catalogued_files, contents, data_files, opened
 
 pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
@@ -106,19 +106,16 @@ def check_failures(folder: Path, call: str, error: str, shifts: range, length: i
     said = strace(folder / "trace", ["-e", f"trace={call}", "-e", inject], "failing", str(folder), ",".join(map(str, shifts)), call)
     reports = [json.loads(line) for line in said.splitlines()]
     assert [report[0] for report in reports] == list(shifts), said
-    hit = 0
-    for shift, errors, afterwards in reports:
-        assert afterwards is None, (shift, afterwards)
-        assert all(e is None or e.startswith(("OperationalError: ", "CannotOpen: ")) for e in errors), (shift, errors)
-        statements = errors[-len(FAILING) :]
-        hit += any(statements)
-        check_contents(folder / str(shift), [sql for sql, e in zip(FAILING, statements, strict=True) if e is None])
-    assert hit >= len(reports) // 2, "too few of the failures met a statement"
+    assert sum(bool(errors) for _, _, errors in reports) >= len(reports) // 2, "too few of the failures met a statement"
+    for shift, landed, errors in reports:
+        assert all(e.startswith(("OperationalError: ", "CannotOpen: ")) for e in errors), (shift, errors)
+        assert AFTERWARDS in landed or (shift % 2 and errors), (shift, errors)
+        check_contents(folder / str(shift), landed)
 
 
 def check_contents(lake: Path, landed: list[str]) -> None:
     with closing(duckdb.connect()) as oracle, opened(lake) as con:
-        for sql in ("CREATE TABLE t AS FROM range(20) r(a)", "INSERT INTO t FROM range(50, 70)", *landed, AFTERWARDS):
+        for sql in ("CREATE TABLE t AS FROM range(20) r(a)", "INSERT INTO t FROM range(50, 70)", *landed):
             oracle.execute(sql)
         assert contents(con) == contents(oracle)
         con.execute("VACUUM")
@@ -127,9 +124,10 @@ def check_contents(lake: Path, landed: list[str]) -> None:
 
 @pytest.mark.parametrize("call", ["fsync", "fdatasync"])
 def test_a_failing_sync(call: str, tmp_path: Path) -> None:
-    check_failures(tmp_path, call, "EIO", range(1, 9), 1)
+    """Half of the sessions die at once: what was said to have failed must not come back by the WAL."""
+    check_failures(tmp_path, call, "EIO", range(1, 11), 1)
 
 
 def test_a_full_disk(tmp_path: Path) -> None:
     """Full for a few writes of the lease, a data file or the WAL."""
-    check_failures(tmp_path, "pwrite64", "ENOSPC", range(40, 140, 12), 6)
+    check_failures(tmp_path, "pwrite64", "ENOSPC", range(40, 140, 13), 6)

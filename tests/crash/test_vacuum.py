@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crashing import Server, catalogued_files, contents, data_files, opened, rows
+from crashing import Job, Server, catalogued_files, contents, data_files, opened, rows
 
 import lakelite
+from lakelite.storage import files, leases
 
 WRITERS = 3
-RACE_SWEEPS = 40
+RACE_SWEEPS = 60
 FILES = 60
 FILE_ROWS = 50_000
 INSERT = "INSERT INTO t SELECT range FROM range(10)"
@@ -60,6 +61,39 @@ def test_the_files_of_a_living_writer_stay_and_its_commit_lands(path: Path, conn
     assert writer.finish() == ([], 0)
     assert rows(con, "SELECT count(*), sum(a) FROM t") == [(10, 45)]
     assert data_files(path) == catalogued_files(path) == written
+
+
+@pytest.mark.parametrize("meanwhile", ["it ends", "it begins"])
+def test_a_writer_that_ends_or_begins_in_the_middle_of_a_sweep(
+    meanwhile: str, path: Path, connect: Callable[..., Any], server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files are listed first, then who lives is looked up, then what is committed: no other order is safe."""
+    con = connect()
+    con.execute("CREATE TABLE t (a BIGINT)")
+    os.mkfifo(tmp_path / "gate")
+
+    def begin() -> None:
+        writers.append(server.start("hold", lake=str(path), statements=[INSERT], step="sync_directory", gate=str(tmp_path / "gate")))
+        writers[0].wait_for("stopped")
+
+    def end() -> None:
+        (tmp_path / "gate").write_bytes(b"")
+        writers[0].wait_for("done")
+        assert writers[0].finish() == ([], 0)
+
+    writers: list[Job] = []
+    name, act = ("live_sessions", end) if meanwhile == "it ends" else ("list_data_files", begin)
+    module = leases if meanwhile == "it ends" else files
+    look = getattr(module, name)
+    if meanwhile == "it ends":
+        begin()
+    with monkeypatch.context() as patched:
+        patched.setattr(module, name, lambda paths: (patched.undo(), act(), look(paths))[2])
+        assert vacuum(con)["orphans_removed"] == 0
+    if meanwhile == "it begins":
+        end()
+    assert rows(con, "SELECT count(*) FROM t") == [(10,)]
+    assert data_files(path) == catalogued_files(path)
 
 
 @pytest.mark.parametrize("step", ["write", "sync_directory", "publish"])

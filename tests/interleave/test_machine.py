@@ -1,0 +1,263 @@
+"""Random interleavings of three open transactions, single statements and flushes, against a serial execution.
+
+The oracle runs the statements of each transaction on plain DuckDB tables when it has committed, so in the order of the
+snapshots: M is always the last one. Each open transaction also has an oracle of its own, made at its BEGIN: what it sees is its
+base with its own changes. A conflict is right only if rows were handed out that somebody changed.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import HealthCheck, note, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+from oracle import Oracle, multiset
+
+import lakelite
+
+KEYS = 8
+TABLES = ("t", "u")
+SEEDS = st.binary(min_size=6, max_size=6)
+pairs: Counter[tuple[str, str]] = Counter()
+outcomes: Counter[str] = Counter()
+
+
+@dataclass(frozen=True)
+class Change:
+    """A statement: its kind, the table that it changes (None: it only shows rows), the tables that it shows."""
+
+    kind: str
+    sql: str
+    table: str | None
+    shows: str | None = None
+
+
+@dataclass
+class Slot:
+    """An open transaction. `base`: how many transactions had committed when it began."""
+
+    con: Any
+    number: int
+    view: Oracle | None = None
+    base: int = 0
+    log: list[Change] = field(default_factory=list)
+
+    @property
+    def shown(self) -> set[str]:
+        return {c.shows for c in self.log if c.shows}
+
+
+@dataclass(frozen=True)
+class Committed:
+    """What a transaction did. `touched`: tables in which its statements matched rows; `changed`: those that hold other rows since.
+
+    `blind`: it only appended constants. `kinds`: its statements' by table.
+    """
+
+    touched: frozenset[str]
+    changed: frozenset[str]
+    blind: bool
+    kinds: tuple[tuple[str, str], ...]
+
+
+def statement(r: random.Random) -> Change:
+    t = r.choice((*TABLES, "t"))
+    u = "u" if t == "t" else "t"
+    a, b, n = r.randrange(KEYS), r.randrange(KEYS), r.randrange(5)
+    made = {
+        "append": (f"INSERT INTO {t} VALUES ({a}, {n})", t),
+        "append two": (f"INSERT INTO {t} VALUES ({a}, {n}), ({b}, NULL)", t),
+        "append from itself": (f"INSERT INTO {t} SELECT k, v + 10 FROM {t} WHERE k = {a}", t),
+        "append from other": (f"INSERT INTO {t} SELECT * FROM {u} WHERE v < {n}", t),
+        "append count": (f"INSERT INTO {t} SELECT {a}, count(*) FROM {u}", t),
+        "delete": (f"DELETE FROM {t} WHERE k IN ({a}, {b})", t),
+        "delete by value": (f"DELETE FROM {t} WHERE v > {n + 3}", t),
+        "delete by subquery": (f"DELETE FROM {t} WHERE k IN (SELECT k FROM {u} WHERE v = {n})", t),
+        "update": (f"UPDATE {t} SET v = v + 1 WHERE k IN ({a}, {b})", t),
+        "update key": (f"UPDATE {t} SET k = (k + 1) % {KEYS} WHERE v = {n}", t),
+        "update all": (f"UPDATE {t} SET v = coalesce(v, 0) % 7", t),
+        "update by subquery": (f"UPDATE {t} SET v = (SELECT count(*) FROM {u}) WHERE k = {a}", t),
+        "overwrite": (f"INSERT OVERWRITE {t} SELECT k, max(v) AS v FROM {t} GROUP BY k", t),
+        "truncate": (f"TRUNCATE {t}", t),
+        "replace": (f"CREATE OR REPLACE TABLE {t} (k INTEGER, v INTEGER)", t),
+    }
+    looks = {"look": f"SELECT * FROM {t} WHERE k = {a}", "look at all": f"SELECT count(*), sum(v) FROM {t}"}
+    rare = ("truncate", "replace", "overwrite", "look at all")
+    kind = r.choice([*(k for k in (*made, *looks) if k not in rare), *made, "append", "delete", "update", "look"])
+    return Change(kind, looks[kind], None, t) if kind in looks else Change(kind, made[kind][0], made[kind][1])
+
+
+class Interleavings(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.oracle = Oracle()
+        self.committed: list[Committed] = []
+        self.free = self.connect()
+        self.slots = [Slot(self.connect(), n) for n in range(3)]
+        self.flusher = self.connect()
+        self.flusher.execute("SET flush_fragments = 0")
+        script = [
+            "CREATE TABLE t (k INTEGER, v INTEGER)", "CREATE TABLE u (k INTEGER, v INTEGER)",
+            f"INSERT INTO t SELECT range, range % 5 FROM range({KEYS})",
+            f"INSERT INTO t SELECT range, 9 - range FROM range({KEYS})",
+            f"INSERT INTO u SELECT range, range FROM range({KEYS})", "INSERT INTO u VALUES (1, 1), (2, NULL)",
+        ]  # fmt: skip
+        for sql in script:
+            self.free.execute(sql)
+            self.oracle.run(sql)
+
+    def connect(self) -> Any:
+        con = lakelite.connect(f"{self.folder.name}/lake", autocommit=True)
+        con.execute("SET inline_rows = 3")
+        return con
+
+    def teardown(self) -> None:
+        for con in (self.free, self.flusher, *(s.con for s in self.slots)):
+            con.close()
+        for slot in self.slots:
+            if slot.view:
+                slot.view.close()
+        self.oracle.close()
+        self.folder.cleanup()
+
+    @rule(number=st.integers(0, 2), seed=SEEDS)
+    def step(self, number: int, seed: bytes) -> None:
+        r = random.Random(seed)
+        slot = self.slots[number]
+        match r.randrange(12):
+            case 0:
+                self.flush(r.choice(TABLES))
+            case 1 | 2:
+                self.alone(statement(r))
+            case 3 if slot.view:
+                self.rollback(slot)
+            case 4 | 5 | 6 if slot.view and slot.log:
+                self.commit(slot)
+            case _:
+                if slot.view is None:
+                    self.begin(slot)
+                self.run(slot, statement(r))
+
+    def begin(self, slot: Slot) -> None:
+        note(f"{slot.number}: BEGIN")
+        slot.con.execute("BEGIN")
+        slot.view, slot.base, slot.log = Oracle(), len(self.committed), []
+        for name in TABLES:
+            slot.view.run(self.oracle.definitions()[name])
+            rows = self.oracle.duck.execute(f"FROM {name}").fetchall()
+            if rows:
+                slot.view.duck.executemany(f"INSERT INTO {name} VALUES (?, ?)", rows)
+
+    def run(self, slot: Slot, change: Change) -> None:
+        note(f"{slot.number}: {change.sql}")
+        cursor = slot.con.execute(change.sql)
+        assert slot.view is not None
+        if change.shows:
+            assert multiset(cursor.fetchall()) == multiset(slot.view.duck.execute(change.sql).fetchall())
+        else:
+            count = slot.view.run(change.sql)
+            assert change.kind == "replace" or cursor.rowcount == count
+        slot.log.append(change)
+
+    def alone(self, change: Change) -> None:
+        """In autocommit, with the three others open."""
+        note(f"alone: {change.sql}")
+        cursor = self.free.execute(change.sql)
+        if not change.shows:
+            counts = self.land([change])
+            assert change.kind == "replace" or [cursor.rowcount] == counts
+        self.compare()
+
+    def flush(self, name: str) -> None:
+        note(f"flush {name}")
+        self.flusher.execute(f"SELECT 1 FROM {name}").fetchall()
+        before = self.head()
+        self.flusher._session._flush(self.flusher._session._view.namespace.find(None, name).table_id)
+        if self.head() > before:
+            self.committed.append(Committed(frozenset(), frozenset(), False, ((name, "flush"),)))
+        self.compare()
+
+    def head(self) -> int:
+        return self.free.execute("DESCRIBE HISTORY LIMIT 1").fetchall()[0][0]
+
+    def rollback(self, slot: Slot) -> None:
+        note(f"{slot.number}: ROLLBACK")
+        slot.con.execute("ROLLBACK")
+        self.over(slot)
+        self.compare()
+
+    def over(self, slot: Slot) -> None:
+        assert slot.view is not None
+        slot.view.close()
+        slot.view = None
+        assert not slot.con.in_transaction
+
+    def commit(self, slot: Slot) -> None:
+        note(f"{slot.number}: COMMIT")
+        winners = self.committed[slot.base :]
+        writes = [c for c in slot.log if c.table]
+        others = [w for w in winners if not w.blind and w.touched]
+        may_conflict = any(w.touched & slot.shown for w in others) or bool(others and slot.shown & {c.table for c in writes})
+        try:
+            slot.con.execute("COMMIT")
+        except lakelite.TransactionConflict as conflict:
+            outcomes["conflict"] += 1
+            self.check_needed(conflict, may_conflict=may_conflict and bool(writes))
+        else:
+            self.take_over(slot, winners, writes)
+        self.over(slot)
+        self.compare()
+
+    @staticmethod
+    def check_needed(conflict: lakelite.TransactionConflict, *, may_conflict: bool) -> None:
+        assert may_conflict, f"needless: {conflict}"
+        assert {c.kind for c in conflict.conflicts} == {"read changed"}
+
+    def take_over(self, slot: Slot, winners: list[Committed], writes: list[Change]) -> None:
+        """Runs the transaction on the oracle. What it was shown has to come out the same, unless blind appends made the difference."""
+        if writes:
+            disturbed = any(w.changed & slot.shown and not w.blind for w in winners)
+            assert not disturbed, "rows were handed out that a winner changed, and it committed"
+            met = any(table in {c.table for c in writes} for w in winners for table, _ in w.kinds)
+            outcomes["met winners" if met else "met none"] += 1
+            pairs.update((c.kind, kind) for c in writes for w in winners for table, kind in w.kinds if table == c.table)
+            self.land(writes, looked=bool(slot.shown))
+
+    def land(self, writes: list[Change], *, looked: bool = False) -> list[int]:
+        before = self.oracle.contents()
+        counts = [self.oracle.run(c.sql) for c in writes]
+        after = self.oracle.contents()
+        touched = frozenset(c.table for c, n in zip(writes, counts, strict=True) if n != 0 and c.table)
+        changed = frozenset(t for t in TABLES if before[t] != after[t])
+        blind = not looked and all(c.kind in ("append", "append two") for c in writes)
+        self.committed.append(Committed(touched, changed, blind, tuple((c.table or "", c.kind) for c in writes)))
+        return counts
+
+    def compare(self) -> None:
+        got = {name: multiset(self.free.execute(f"SELECT * FROM {name}").fetchall()) for name in TABLES}
+        want = self.oracle.contents()
+        assert got == want, "; ".join(f"{t}: too much {got[t] - want[t]}, missing {want[t] - got[t]}" for t in TABLES)
+
+
+def test_interleavings_are_as_one_after_the_other() -> None:
+    pairs.clear()
+    outcomes.clear()
+    checks = settings(max_examples=20, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
+    try:
+        run_state_machine_as_test(Interleavings, settings=checks)
+    except BaseException:
+        print(f"reached: {dict(outcomes)}, {dict(pairs)}")
+        raise
+    met = {(m.split()[0], w.split()[0]) for m, w in pairs}
+    wanted = {(m, w) for m in ("append", "delete", "update") for w in ("append", "delete", "update")}
+    assert wanted <= met, f"never met: {wanted - met}; met: {dict(pairs)}"
+    assert len(pairs) > 40
+    assert outcomes["conflict"]
+    assert outcomes["met winners"]
+    assert any("flush" in pair for pair in pairs)

@@ -1,0 +1,98 @@
+"""Workers of the tests with real processes. Each opens the lake by itself, waits at the barrier, and puts what it found into the queue."""
+
+from __future__ import annotations
+
+import multiprocessing
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import lakelite
+
+PATIENCE_S = 100
+
+
+def race(work: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """Runs `work(barrier, *arguments[i])` in a process each, all at once; what each gave, in that order. A failure of one raises."""
+    context = multiprocessing.get_context("spawn")
+    barrier, answers = context.Barrier(len(arguments)), context.Queue()
+    processes = [context.Process(target=_run, args=(work, barrier, answers, i, a)) for i, a in enumerate(arguments)]
+    for process in processes:
+        process.start()
+    try:
+        found = dict(answers.get(timeout=PATIENCE_S) for _ in processes)
+        for process in processes:
+            process.join(PATIENCE_S)
+    finally:
+        for process in processes:
+            if process.is_alive():
+                process.kill()
+                process.join()
+        answers.close()
+        answers.join_thread()
+    failed = [answer for ok, answer in found.values() if not ok]
+    assert not failed, "\n".join(failed)
+    return [found[i][1] for i in range(len(arguments))]
+
+
+def _run(work: Callable[..., Any], barrier: Any, answers: Any, number: int, arguments: tuple[Any, ...]) -> None:
+    try:
+        answers.put((number, (True, work(barrier, *arguments))))
+    except BaseException:
+        barrier.abort()
+        answers.put((number, (False, traceback.format_exc())))
+
+
+def mixed(barrier: Any, path: str, number: int, rounds: int) -> dict[str, int]:
+    """Appends rows of its own, deletes some of them and of rows that all delete, and adds to rows that all add to; returns the rowcounts."""
+    counts = {"shared deletes": 0, "own": 0}
+    with lakelite.connect(path, autocommit=True, author=f"worker {number}") as con:
+        con.execute("SET inline_rows = 3; SET flush_fragments = 5")
+        barrier.wait(PATIENCE_S)
+        for i in range(rounds):
+            own = 1000 * (number + 1) + 10 * i
+            counts["own"] += con.execute("INSERT INTO t SELECT ? + range, 1 FROM range(?)", [own, 2 + i % 4]).rowcount
+            counts["own"] -= con.execute("DELETE FROM t WHERE k = ?", [own]).rowcount
+            counts["shared deletes"] += con.execute("DELETE FROM t WHERE k BETWEEN ? AND ?", [100 + 5 * i, 100 + 5 * i + 4]).rowcount
+            assert con.execute("UPDATE t SET v = v + 1 WHERE k < 3").rowcount == 3
+    return counts
+
+
+def count_up(barrier: Any, path: str, times: int) -> list[int]:
+    """Adds one to the counter, `times` times; returns the attempts of each."""
+    attempts = []
+    with lakelite.connect(path, autocommit=True) as con:
+        barrier.wait(PATIENCE_S)
+        for _ in range(times):
+            assert con.execute("UPDATE t SET v = v + 1").rowcount == 1
+            attempts.append(con.last_commit.attempts)
+    return attempts
+
+
+def count_up_looking(barrier: Any, path: str, times: int) -> int:
+    """The same through the application: reads the counter, writes it, and does it again after each conflict; returns the conflicts."""
+    conflicts = 0
+    with lakelite.connect(path) as con:
+        barrier.wait(PATIENCE_S)
+        for _ in range(times):
+            while True:
+                (value,) = con.execute("SELECT v FROM t").fetchone()
+                con.execute("UPDATE t SET v = ?", [value + 1])
+                try:
+                    con.commit()
+                    break
+                except lakelite.TransactionConflict:
+                    conflicts += 1
+    return conflicts
+
+
+def create(barrier: Any, path: str, number: int) -> str:
+    """Creates the lake, a table that all want, and one of its own."""
+    barrier.wait(PATIENCE_S)
+    with lakelite.connect(path, autocommit=True) as con:
+        con.execute(f"CREATE TABLE own_{number} AS SELECT {number} AS n")
+        try:
+            con.execute("CREATE TABLE wanted (n INTEGER)")
+        except lakelite.ProgrammingError as error:
+            return "second" if "already exists" in str(error) else repr(error)
+    return "first"
