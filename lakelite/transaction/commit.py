@@ -120,11 +120,10 @@ def _winners(catalog: Catalog, base: int, head: int) -> list[Winner]:
             namespace.add(snapshot_id)
         else:
             effects.setdefault(snapshot_id, {})[table_id] = Effect(frozenset(kinds.split(",")), added, removed)
-    found = [
+    return [
         Winner(r[0], r[1], r[2], tuple(json.loads(r[3])), r[4], bool(r[5]), r[6], effects.get(r[0], {}), r[0] in namespace)
         for r in catalog.rows("winners", base=base, head=head)
     ]
-    return found
 
 
 def _expired(tx: Transaction, statement: str) -> Verdict:

@@ -180,7 +180,7 @@ def _frame(execution: Execution, work: ch.Work, table: Table, operation: st.Dele
 
 def _unqualified(text: str, table: Table, operation: st.Delete | st.Update) -> str:
     """`text` with schema.table.column written as table.column: a scan that stands for the table has a name, but no schema."""
-    if operation.alias or fold(quote(table.schema_name)[1:-1]) not in fold(text):
+    if operation.alias or quote(table.schema_name)[1:-1].lower() not in text.lower():
         return text
     tokens = lex(text)
     names = [fold(unquote(text[t.start : t.end])) if t.kind in ("word", "quoted") else t.word for t in tokens]

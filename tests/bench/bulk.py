@@ -11,8 +11,9 @@ import tempfile
 from pathlib import Path
 
 import duckdb
-import lakelite
 from measure import alternating_ms, table
+
+import lakelite
 
 ROWS = "SELECT range::BIGINT AS id, (range % 1000)::BIGINT AS k, 'name_' || (range % 5000) AS s FROM range({})"
 MEMORY = """

@@ -7,8 +7,9 @@ import tempfile
 from pathlib import Path
 
 import duckdb
-import lakelite
 from measure import alternating_ms, table
+
+import lakelite
 
 AGGREGATE = "SELECT count(*), sum(id), avg(x), max(s) FROM {}"
 ROWS = "SELECT range::BIGINT AS id, random() AS x, 'name_' || (range % 5000) AS s FROM range({})"

@@ -8,8 +8,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-import lakelite
 from measure import median_ms, table
+
+import lakelite
 
 WANTED = {"insert": 1 / 5, "delete": 1 / 3, "update": 1 / 3}
 

@@ -1,0 +1,305 @@
+"""Bad files, places, names and sizes: what the error is, what it says, and a lake that stays as it was."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from refusing import quoted, state_kept
+
+import lakelite
+
+
+@pytest.fixture(scope="module")
+def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lakelite.Connection]:
+    """A lake with rows in files and inline, with deletions; each test leaves it as it was."""
+    con = lakelite.connect(str(tmp_path_factory.mktemp("bad") / "lake"), autocommit=True)
+    con.execute(
+        "create table t (a integer not null, b varchar default 'x', d decimal(5, 2)); create schema s; create table s.u (k bigint, v varchar)"
+    )
+    con.execute("insert into t values (1, 'one', 1.5), (2, 'two', null); insert into s.u select range, 'v' || range from range(2000)")
+    con.execute("insert into t values (3, 'three', 0); delete from t where a = 3; delete from s.u where k < 5")
+    yield con
+    con.close()
+
+
+# Files.
+
+
+def test_a_file_that_is_no_parquet_file(con: lakelite.Connection, tmp_path: Path) -> None:
+    good = tmp_path / "good.parquet"
+    con.execute("copy t to ?", [str(good)])
+    content = good.read_bytes()
+    for name, damaged in {
+        "text": b"hello, world\n" * 9,
+        "empty": b"",
+        "cut": content[:-20],
+        "head": content[:9],
+        "torn": content[:40] + bytes(60) + content[100:],
+    }.items():
+        path = tmp_path / f"{name}.parquet"
+        path.write_bytes(damaged)
+        for sql in (f"copy t from '{path}'", f"insert into t select * from read_parquet('{path}')", f"create table v as from '{path}'"):
+            assert isinstance(state_kept(con, lambda: con.execute(sql)), lakelite.DataError | lakelite.OperationalError)  # noqa: B023
+    assert con.execute(f"copy t from '{good}'").rowcount == 2
+    con.execute("delete from t; insert into t values (1, 'one', 1.5), (2, 'two', null)")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("1,one,1.5\nabc,two,2\n", "abc"),
+        ("1,one,1.5\n2,two\n", "2"),
+        ("1,one,1.5\n2,two,2,2\n", "2"),
+        ("1,one,1.5\n2,two,99999\n", "99999"),
+        (",one,1.5\n", "NOT NULL constraint failed: t.a"),
+    ],
+)
+def test_a_csv_file_with_a_bad_row(con: lakelite.Connection, tmp_path: Path, content: str, words: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(content)
+    error = state_kept(con, lambda: con.execute(f"copy t from '{path}' (header false)"))
+    assert isinstance(error, lakelite.DataError | lakelite.IntegrityError), error
+    assert words in str(error)
+
+
+def test_files_and_columns_of_copy(con: lakelite.Connection, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("1,x,1\n")
+    assert "zz" in str(state_kept(con, lambda: con.execute(f"copy t (a, zz) from '{path}'")))
+    assert "nosuch" in str(state_kept(con, lambda: con.execute(f"copy t from '{path}' (nosuch 1)")))
+    json = tmp_path / "rows.json"
+    json.write_text('{"a": 1, "b": "x"\n')
+    assert isinstance(state_kept(con, lambda: con.execute(f"copy t from '{json}'")), lakelite.DataError)
+    for target in (tmp_path, tmp_path / "no" / "x.parquet", path / "x.csv"):
+        assert isinstance(state_kept(con, lambda: con.execute("copy t to ?", [str(target)])), lakelite.OperationalError)  # noqa: B023
+    assert path.read_text() == "1,x,1\n"
+
+
+# Places.
+
+
+def test_what_is_no_lake_is_not_opened(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("mine")
+    file = tmp_path / "file"
+    file.write_text("mine")
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    with sqlite3.connect(foreign / "catalog.sqlite") as other:
+        other.execute("create table mine (a)")
+    other.close()
+    garbage = tmp_path / "garbage"
+    garbage.mkdir()
+    (garbage / "catalog.sqlite").write_bytes(b"no database at all " * 99)
+    before = contents(tmp_path)
+    for place in (folder, file, file / "below", foreign, garbage):
+        with pytest.raises(lakelite.CannotOpen) as caught:
+            lakelite.connect(place)
+        assert str(place if place.name != "below" else file) in str(caught.value)
+    for options in ({"create": False}, {"read_only": True}):
+        with pytest.raises(lakelite.CannotOpen, match="there is no lake"):
+            lakelite.connect(tmp_path / "none", **options)
+    assert contents(tmp_path) == before
+
+
+def contents(folder: Path) -> dict[str, bytes | None]:
+    return {str(path): path.read_bytes() if path.is_file() else None for path in sorted(folder.rglob("*"))}
+
+
+def test_options_of_connect_that_do_not_exist(tmp_path: Path) -> None:
+    for level, kind in (("snapshot", lakelite.NotSupportedError), ("serializable", lakelite.NotSupportedError), ("chaos", lakelite.ProgrammingError)):
+        with pytest.raises(kind, match=level):
+            lakelite.connect(tmp_path / "x", isolation=level)
+    with pytest.raises(TypeError):
+        lakelite.connect(tmp_path / "x", branch="main")
+    assert contents(tmp_path) == {}
+
+
+# Names.
+
+NAMES = [
+    "../x",
+    "/etc/passwd",
+    "a/b",
+    "a\\b",
+    "..",
+    ".",
+    "x.parquet",
+    "a.b",
+    'a"b',
+    "it's",
+    "'; drop table t; --",
+    " ",
+    " a ",
+    "a\tb",
+    "a\nb",
+    "select",
+    "table",
+    "memory",
+    "lake",
+    "main",
+    "system",
+    "temp",
+    "😀",
+    "Ünïcode",
+    "e\u0301",
+    "\u202e",
+    "n" * 255,
+    "n" * 300,
+    "%s",
+    "{0}",
+    "$1",
+    "?",
+    ":a",
+    "-- x",
+    "/* x",
+    "*",
+    "main@3",
+    "rowid",
+    "file_index",
+    "_lake_source",
+    "lake_target",
+    "inline_1",
+    "vectors",
+    "range",
+    "t AS x",
+    "-",
+    "0",
+    "1e5",
+    "null",
+    "\ufeff",
+]
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lakelite.Connection]:
+    """A lake in a folder of its own; each test drops what it made."""
+    con = lakelite.connect(tmp_path_factory.mktemp("names") / "lake", autocommit=True)
+    yield con
+    con.close()
+
+
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
+def test_any_name_is_only_a_name(named: lakelite.Connection, name: str) -> None:
+    """As a table, a column, a schema; nothing outside of the lake's own folders and no file is named after it."""
+    con, n = named, quoted(name)
+    con.execute(f"create table {n} ({n} integer, other integer); insert into {n} values (1, 1)")
+    assert con.last_commit is not None
+    version = con.last_commit.snapshot_id
+    con.execute(f"insert into {n} ({n}) select range + 2 from range(3)")
+    con.execute(f"update {n} set {n} = {n} + 10 where {n} = 2")
+    con.execute(f"delete from {n} where {n} in (select max({n}) - 9 from {n})")
+    con.execute(f"begin; create or replace table {n} as select {n}, other from {n}; update {n} as {n} set other = {n}.{n}; commit")
+    assert con.execute(f"select x.{n} from {n} as x order by all").fetchall() == [(1,), (4,), (12,)]
+    assert con.execute(f"select * from {n} at (version => {version})").description[0][0] == name
+    assert con.execute("show tables").fetchall() == [(name,)]
+    s = quoted(name.replace("@", "") + ("2" if name.lower() in {"memory", "lake", "main", "system", "temp", "main@3"} else ""))
+    con.execute(f"create schema {s}; create table {s}.{n} ({n} integer); insert into {s}.{n} values (7)")
+    assert con.execute(f"select y.* from {s}.{n} y join main.{n} x on x.other <> y.{n}").fetchall() == [(7,)] * 3
+    assert con.execute(f"update {s}.{n} set {n} = 8 where {s}.{n}.{n} = 7").rowcount == 1
+    con.execute(f"drop schema {s} cascade; drop table {n}")
+    root = con._session._opened.paths.root
+    assert {path.name for path in root.parent.iterdir()} == {"lake"}
+    assert all(re.fullmatch(r"[a-z0-9.-]+", path.name) for path in root.rglob("*"))
+
+
+def test_names_that_differ_only_in_case_are_the_same(lake: lakelite.Connection) -> None:
+    lake.execute("create table Abc (Def integer); insert into ABC (DEF) values (1); create schema Sch")
+    assert lake.execute('select "dEF" from "aBC"').description[0][0] == "Def"
+    for sql in ("create table aBC (x int)", "create schema SCH", "create table x (a int, A int)"):
+        state_kept(lake, lambda: lake.execute(sql))  # noqa: B023
+
+
+# Sizes.
+
+
+def test_a_statement_just_below_the_limit_runs_and_above_it_is_refused(lake: lakelite.Connection) -> None:
+    lake.execute("create table t (a integer, b varchar)")
+    values = ",".join(f"({i},'{'x' * 60}')" for i in range(14_000))
+    assert 900_000 < len(values) < 1_000_000
+    assert lake.execute(f"insert into t values {values}").rowcount == 14_000
+    assert lake.execute("select count(*), sum(a) from t").fetchall() == [(14_000, 14_000 * 13_999 // 2)]
+    text = "é" * 499_990
+    assert lake.execute(f"select length('{text}')").fetchall() == [(499_990,)]
+    for sql in (f"insert into t values {values},{values}", f"select length('{text}{'x' * 20}')", "select 1 -- " + "x" * 1_000_001):
+        error = state_kept(lake, lambda: lake.execute(sql))  # noqa: B023
+        assert isinstance(error, lakelite.ProgrammingError)
+        assert "statement_bytes" in str(error)
+        assert len(str(error)) < 1_000
+
+
+def test_deep_nesting(lake: lakelite.Connection) -> None:
+    lake.execute("create table t (a integer); insert into t values (1), (2)")
+    for form in (
+        "select {}1{}",
+        "delete from t where {}a{} = 5",
+        "update t set a = {}a{}",
+        "insert into t select {}a{} from t where a < 0",
+        "insert into t values ({}3{})",
+    ):
+        lake.execute(form.format("(" * 400, ")" * 400))
+        for deep in (2_000, 20_000):
+            error = state_kept(lake, lambda: lake.execute(form.format("(" * deep, ")" * deep)))  # noqa: B023
+            assert isinstance(error, lakelite.ProgrammingError)
+            assert "split it up" in str(error)
+    assert lake.execute("select a from t order by a").fetchall() == [(1,), (2,), (3,)]
+    for text in ("- " * 5_000 + "1", "1" + " + 1" * 5_000, "case when true then " * 1_500 + "1" + " end" * 1_500, "not " * 5_000 + "true"):
+        assert isinstance(state_kept(lake, lambda: lake.execute("select " + text)), lakelite.ProgrammingError)  # noqa: B023
+
+
+def test_a_long_list(lake: lakelite.Connection) -> None:
+    lake.execute("create table t as select range as a from range(5000)")
+    inside = ",".join(str(i) for i in range(2, 20_000, 2))
+    assert lake.execute(f"select count(*) from t where a in ({inside})").fetchall() == [(2_499,)]
+    assert lake.execute(f"delete from t where a in ({inside})").rowcount == 2_499
+    assert lake.execute("select count(*), min(a) from t").fetchall() == [(2_501, 0)]
+
+
+@pytest.mark.parametrize(
+    "sql", ["\0", "select 1\0", "select '\0'", 'create table "a\0b" (a int)', "select '\ud800'", "/*", "select 'x", ")", "(", "select $$x", "'"]
+)
+def test_characters_that_are_no_text(con: lakelite.Connection, sql: str) -> None:
+    assert isinstance(state_kept(con, lambda: con.execute(sql)), lakelite.ProgrammingError)
+
+
+@pytest.mark.parametrize("sql", ["", ";", " ; ;\n", "-- nothing", "/* nothing */"])
+def test_nothing_to_do(con: lakelite.Connection, sql: str) -> None:
+    assert con.execute(sql).description is None
+
+
+def test_the_place_counts_lines(con: lakelite.Connection) -> None:
+    with pytest.raises(lakelite.ProgrammingError) as caught:
+        con.execute("select a\nfrom t\nwhere  aaa = 1")
+    assert caught.value.position == lakelite.errors.Position(3, 8, "where  aaa = 1")
+    assert str(caught.value).splitlines()[-1].index("^") == str(caught.value).splitlines()[-2].index("aaa")
+
+
+def test_an_error_in_a_script_stops_there(con: lakelite.Connection) -> None:
+    with pytest.raises(lakelite.ProgrammingError, match="nosuch"):
+        con.execute("create table made (a int); select * from nosuch; drop table t")
+    assert con.execute("show tables").fetchall() == [("made",), ("t",), ("u",)]
+    con.execute("drop table made")
+
+
+def test_read_only(tmp_path: Path) -> None:
+    with lakelite.connect(tmp_path / "lake", autocommit=True) as con:
+        con.execute("create table t as select 1 as a")
+    with lakelite.connect(tmp_path / "lake", read_only=True, autocommit=True) as con:
+        for sql in (
+            "insert into t values (2)",
+            "delete from t",
+            "create table u (a int)",
+            "drop table t",
+            "truncate t",
+            "create schema s",
+            "begin; insert into t values (2)",
+        ):
+            with pytest.raises(lakelite.OperationalError, match="read-only"):
+                con.execute(sql)
+            con.rollback()
+        assert con.execute("from t").fetchall() == [(1,)]
