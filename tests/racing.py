@@ -1,15 +1,40 @@
-"""Workers of the tests with real processes. Each opens the lake by itself, waits at the barrier, and puts what it found into the queue."""
+"""Ways to let transactions meet: one that is stopped before the commit lock while others win, and real processes that race.
+
+A worker opens the lake by itself, waits at the barrier, and gives what it found.
+"""
 
 from __future__ import annotations
 
 import multiprocessing
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import lakelite
+from lakelite import steps
 
 PATIENCE_S = 100
+
+
+@contextmanager
+def meeting(*wins: Callable[[], object]) -> Iterator[None]:
+    """Runs the functions one by one, each when an attempt to commit inside is about to take the commit lock."""
+    left = list(wins)
+    busy: list[bool] = []
+
+    def hook(step: steps.Step) -> None:
+        if step == "sync_directory" and left and not busy:
+            busy.append(True)
+            left.pop(0)()
+            busy.clear()
+
+    before, steps.hook = steps.hook, hook
+    try:
+        yield
+    finally:
+        steps.hook = before
+    assert not left, f"{len(left)} winners never ran"
 
 
 def race(work: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyroaring import BitMap
 
-_UPDATED = "lake_updated"  # the temporary table of a large UPDATE
+_UPDATED = "temp.lake_updated"  # the temporary table of a large UPDATE
 _KEPT_ROW_ID = quote("_lake_kept_row_id")
 _TARGET = "lake_target"
 _FEW_DELETED = 0.2  # up to this share of deleted rows, reading them costs less than joining with what is deleted
@@ -48,12 +48,17 @@ class Matched:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """The pieces of a statement over its target: the scan, its alias, the WHERE clause (or nothing), and the WITH in front."""
+    """The pieces of a statement over its target: the scan, its alias, the WHERE clause (or nothing), and the WITH in front.
+
+    `rows`: the FROM clause, in which `alias` names the table's rows and `address` those of the scan, whose addresses it has.
+    """
 
     scan: Addressed
     alias: str
     condition: str
     ctes: str
+    rows: str
+    address: str
 
 
 def deleted(execution: Execution, work: ch.Work, table: Table, operation: st.Delete, call: Call) -> Matched:
@@ -86,8 +91,11 @@ def _leniently(run: Callable[[bool], Matched], state: TableState) -> Matched:
 def _deleted(execution: Execution, work: ch.Work, table: Table, operation: st.Delete, call: Call, live_only: bool) -> Matched:
     frame = _frame(execution, work, table, operation, call, live_only)
     reads = _reads(execution, work, operation, frame, "1")
+    if _needs_binding(operation, frame.condition):
+        text = f"EXPLAIN {frame.ctes} DELETE FROM {execution.engine.stage(table)} AS {frame.alias}{frame.condition}"
+        execute(execution.engine.work, text, call.values).fetchall()
     scan = frame.scan
-    sql = f"{frame.ctes} SELECT {frame.alias}.{scan.source}, {frame.alias}.{scan.position} FROM ({scan.sql}) AS {frame.alias}{frame.condition}"
+    sql = f"{frame.ctes} SELECT {frame.address}.{scan.source}, {frame.address}.{scan.position} FROM {frame.rows}{frame.condition}"
     positions = _positions(execution, sql, scan, call.values)
     if not live_only:
         positions = _alive(positions, execution.state(work, table))
@@ -101,16 +109,18 @@ def _alive(positions: Mapping[int, BitMap], state: TableState) -> dict[int, BitM
 
 
 def _updated(execution: Execution, work: ch.Work, table: Table, operation: st.Update, call: Call, live_only: bool) -> Matched:
-    frame = _frame(execution, work, table, operation, call, live_only)
-    scan, alias = frame.scan, frame.alias
     assigned = _assigned(execution, work, table, operation, call)
+    frame = _frame(execution, work, table, operation, call, live_only, tuple(assigned.values()))
+    scan, alias = frame.scan, frame.alias
     values = [assigned.get(fold(c.name), f"{alias}.{quote(c.name)}") for c in table.columns]
     reads = _reads(execution, work, operation, frame, ", ".join(values))
-    if not operation.row_local:
-        _check_as_update(execution, table, frame, assigned, call)
+    if _needs_binding(operation, frame.condition, *assigned.values()):
+        pairs = ", ".join(f"{quote(column)} = {value}" for column, value in assigned.items())
+        text = f"EXPLAIN {frame.ctes} UPDATE {execution.engine.stage(table)} AS {alias} SET {pairs}{frame.condition}"
+        execute(execution.engine.work, text, call.values).fetchall()
     new = ", ".join(f"{value} AS _lake_{i}" for i, value in enumerate(values))
-    address = f"{alias}.{scan.source} AS source, {alias}.{scan.position} AS position, {alias}.{scan.row_id} AS row_id"
-    inner = f"SELECT {address}, {new} FROM ({scan.sql}) AS {alias}{frame.condition}"
+    address = f"{frame.address}.{scan.source} AS source, {frame.address}.{scan.position} AS position, {frame.address}.{scan.row_id} AS row_id"
+    inner = f"SELECT {address}, {new} FROM {frame.rows}{frame.condition}"
     stored = ", ".join(f"{fragments.stored_value(table, c, f's._lake_{i}')} AS f{c.field_id}" for i, c in enumerate(table.columns))
     outer = f"{frame.ctes} SELECT s.source, s.position, s.row_id, {stored} FROM ({inner}) s"
     columns = [(n, "BIGINT") for n in ("source", "position", "row_id")] + [(f"f{c.field_id}", c.stored.type) for c in table.columns]
@@ -169,13 +179,36 @@ def _updated_many(execution: Execution, table: Table, sql: str, scan: Addressed,
     return Matched(positions, sum(map(len, positions.values())), reads, staged)
 
 
-def _frame(execution: Execution, work: ch.Work, table: Table, operation: st.Delete | st.Update, call: Call, live_only: bool) -> _Frame:
+def _frame(
+    execution: Execution, work: ch.Work, table: Table, operation: st.Delete | st.Update, call: Call, live_only: bool, values: tuple[str, ...] = ()
+) -> _Frame:
     where = _unqualified(render(execution, work, operation.where, call), table, operation) if operation.where else None
     ctes = render(execution, work, operation.ctes, call) if operation.ctes else ""
     name = operation.alias or table.name
     state = execution.state(work, table)
     scan = execution.engine.addressed(state, _pruned(state, where, name, call.values), live_only=live_only)
-    return _Frame(scan, quote(name), f" WHERE ({where}\n)" if where is not None else "", ctes)
+    condition = f" WHERE ({where}\n)" if where is not None else ""
+    if operation.row_local or not any(_names_alone(text, name) for text in (condition, *values)):
+        return _Frame(scan, quote(name), condition, ctes, f"({scan.sql}) AS {quote(name)}", quote(name))
+    # The table's name as a value is the whole row, which must not hold the address: the rows stand beside the scan, not for it.
+    hidden = ", ".join([scan.source, scan.position, scan.row_id, *(f"{quote(c.name)} AS _lake_{i}" for i, c in enumerate(table.columns))])
+    shown = ", ".join(f"_lake_scan._lake_{i} AS {quote(c.name)}" for i, c in enumerate(table.columns))
+    rows = f"(SELECT {hidden} FROM ({scan.sql})) AS _lake_scan, LATERAL (SELECT {shown}) AS {quote(name)}"
+    return _Frame(scan, quote(name), condition, ctes, rows, "_lake_scan")
+
+
+def _names_alone(text: str, name: str) -> bool:
+    """Whether the name stands in the text as a value: with no dot beside it."""
+    tokens = lex(text)
+    words = [fold(unquote(text[t.start : t.end])) if t.kind in ("word", "quoted") else t.word for t in tokens]
+    beside = zip(["", *words], words, [*words[1:], ""], strict=False)
+    return any(word == fold(name) and before != "." and after not in (".", "(") for before, word, after in beside)
+
+
+def _needs_binding(operation: st.Delete | st.Update, *texts: str) -> bool:
+    """Whether DuckDB has to bind the statement as what it is: what is right in a SELECT over a scan of ours (unnest, a window, a star,
+    the names that addresses have) may be wrong in a DELETE or UPDATE of the table."""
+    return not operation.row_local or any("_lake_" in text.lower() for text in texts)
 
 
 def _unqualified(text: str, table: Table, operation: st.Delete | st.Update) -> str:
@@ -197,13 +230,6 @@ def _reads(execution: Execution, work: ch.Work, operation: st.Delete | st.Update
     if operation.row_local:
         return Reads()
     return prepare(execution, work, f"{frame.ctes} SELECT {expressions} FROM {_TARGET} AS {frame.alias}{frame.condition}")
-
-
-def _check_as_update(execution: Execution, table: Table, frame: _Frame, assigned: Mapping[str, str], call: Call) -> None:
-    """Lets DuckDB bind the statement as the UPDATE that it is: what is right in a SELECT (unnest, a window) may be wrong there."""
-    pairs = ", ".join(f"{quote(column)} = {value}" for column, value in assigned.items())
-    text = f"EXPLAIN {frame.ctes} UPDATE {execution.engine.stage(table)} AS {frame.alias} SET {pairs}{frame.condition}"
-    execute(execution.engine.work, text, call.values).fetchall()
 
 
 def _pruned(state: TableState, where: str | None, name: str, values: Mapping[str, Any]) -> Iterable[Fragment]:

@@ -169,7 +169,8 @@ def _no_replay(mine: Candidate, met: Sequence[Meeting], head: Namespace) -> list
         found.append(
             _conflict(mine, reason, "external data", "a statement read files together with tables of the lake, so it cannot be repeated exactly")
         )
-    disturbing = next((m for m in met if not (m.theirs == "compaction" or (m.theirs == "append" and m.winner.blind))), None)
+    of_tables = [m for m in met if m.table_id is not None]  # another schema or table changes no row of mine
+    disturbing = next((m for m in of_tables if not (m.theirs == "compaction" or (m.theirs == "append" and m.winner.blind))), None)
     if mine.changes.own_shown and disturbing is not None:
         found.append(
             _conflict(

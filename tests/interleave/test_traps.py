@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from racing import meeting
 
 import lakelite
-from lakelite import steps
 
 Connect = Callable[..., Any]
 Rows = list[tuple[Any, ...]]
@@ -35,26 +35,6 @@ def connect(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Connect]
     yield open_one
     for con in made:
         con.close()
-
-
-@contextmanager
-def meeting(*wins: Callable[[], object]) -> Iterator[None]:
-    """Runs the functions one by one, each when an attempt to commit inside is about to take the commit lock."""
-    left = list(wins)
-    busy: list[bool] = []
-
-    def hook(step: steps.Step) -> None:
-        if step == "sync_directory" and left and not busy:
-            busy.append(True)
-            left.pop(0)()
-            busy.clear()
-
-    before, steps.hook = steps.hook, hook
-    try:
-        yield
-    finally:
-        steps.hook = before
-    assert not left, f"{len(left)} winners never ran"
 
 
 def rows(con: Any, sql: str = "FROM t") -> Rows:

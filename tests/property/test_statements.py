@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from hypothesis import HealthCheck, note, settings
+from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 from oracle import Oracle, Rows, multiset
@@ -39,6 +39,7 @@ VALUES = {
     "HUGEINT": ("99999999999999999999999999999999999999", "0", "NULL"),
     "VARCHAR": ("'x'", "''", "'é''\"'", "NULL"),
 }
+PHASES = set(Phase) - {Phase.shrink, Phase.explain}  # a failing run is reported at once: shrinking it takes many minutes
 SEEDS = st.binary(min_size=6, max_size=6)  # integers would be small ones most of the time
 reached: Counter[str] = Counter()
 
@@ -381,7 +382,7 @@ def look_at_catalog(lake: Path) -> None:
 
 def test_statements_as_in_duckdb() -> None:
     reached.clear()
-    checks = settings(max_examples=20, stateful_step_count=35, deadline=None, suppress_health_check=list(HealthCheck))
+    checks = settings(max_examples=20, stateful_step_count=35, deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(Statements, settings=checks)
     wanted = {*KINDS, "COMMIT", "ROLLBACK", "insert_values in transaction", "delete in transaction", "update in transaction"}
     wanted |= {"inline fragments", "parquet fragments", "vectors of parquet", "vectors of inline", "compositions"}

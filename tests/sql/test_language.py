@@ -143,7 +143,7 @@ def test_a_transaction_reads_its_own_writes(lake: lakelite.Connection, tmp_path:
         assert lake.execute("describe s.u").fetchall()[0][:2] == ("a", "INTEGER")
         assert other.execute("from t").fetchall() == [(1,)]
         assert other.execute("show tables").fetchall() == [("elsewhere",), ("t",)]
-        other.execute("insert into elsewhere values (1)")
+        other.execute("insert into elsewhere values (1); create table third as select 1 as x; create schema s2")
         assert lake.execute("show tables").fetchall() == [("elsewhere",), ("t",), ("u",)]
         assert lake.execute("from elsewhere").fetchall() == [(0,)]
         lake.execute("commit")
