@@ -101,11 +101,6 @@ def union(vector: DeletionVector | None, more: BitMap, row_count: int) -> Deleti
     return DeletionVector(more.copy() if vector is None else vector.positions | more, row_count)
 
 
-def newly_deleted(after: DeletionVector, before: DeletionVector | None) -> BitMap:
-    """The positions that `after` marks and `before` did not."""
-    return after.positions.copy() if before is None else after.positions - before.positions
-
-
 def bitstring(vector: DeletionVector) -> bytes:
     """One bit per position, the first in the highest bit of the first byte, as DuckDB's BLOB → BIT cast reads them."""
     import numpy as np

@@ -134,28 +134,13 @@ class Fragment:
     statistics: tuple[Statistics, ...] = field(default=(), compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """One committed state of the whole lake."""
-
-    snapshot_id: int
-    parent_id: int | None
-    branch: str
-    committed_at_us: int
-    author: str | None
-    message: str | None
-    operation: str
-    statements: tuple[str, ...]
-    isolation: str
-    base_snapshot_id: int | None
-    attempts: int
-    transaction_id: str
-    blind: bool
+MOST_HOURS = 8_760_000
+"""The longest retention: a thousand years, so that its microseconds fit into 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Every bound in one place. All can be set per lake (table `settings`) and per connection (SET name = value)."""
+    """Every bound in one place. All but the first can be set per lake (table `settings`) and per connection (SET name = value)."""
 
     statement_bytes: int = 1_000_000
     inline_rows: int = 1_000

@@ -6,6 +6,7 @@ import secrets
 import shutil
 import string
 import tempfile
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,8 +66,11 @@ def _open(paths: files.LakePaths, *, create: bool, durable: bool) -> tuple[Commi
     try:
         files.ensure_directories(paths)
         lock = CommitLock(paths.commit_lock)
-        with lock.held(Limits().lock_timeout_ms):  # two processes may be creating the same lake
-            return lock, open_catalog(paths.catalog, create=create, durable=durable, holds_data=holds_data)
+
+        def locked() -> AbstractContextManager[None]:
+            return lock.held(Limits().lock_timeout_ms)  # two processes may be creating the same lake
+
+        return lock, open_catalog(paths.catalog, create=create, durable=durable, holds_data=holds_data, locked=locked)
     except CannotOpen:
         raise
     except OperationalError as error:

@@ -61,6 +61,9 @@ class Result:
             self.close()
             assert self._translate is not None
             raise self._translate(error) from error
+        except RuntimeError as error:
+            self.close()
+            raise interruption(error) from error
         if count is None or len(found) < count:
             self.close()
         return found
@@ -97,3 +100,8 @@ class Result:
 
     def __del__(self) -> None:
         self.close()
+
+
+def interruption(error: RuntimeError) -> BaseException:
+    """What DuckDB makes of Ctrl-C is a RuntimeError; for everybody else it is a KeyboardInterrupt. Any other one stays what it is."""
+    return KeyboardInterrupt() if "Query interrupted" in str(error) else error

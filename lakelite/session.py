@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -36,7 +36,8 @@ from lakelite.transaction.execution import Call, Execution, find_table
 from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.view import LakeView
 
-NOTICED_RUNG = 2  # resolutions from this rung on are told to the user
+
+VERSIONS_KEPT = 64
 
 
 class Session:
@@ -58,6 +59,7 @@ class Session:
         self._owner_pid = os.getpid()
         self._locks_held = 0
         self._view: LakeView | None = None
+        self._versions: dict[int, LakeView] = {}  # of time travel, as long as they are few
         self._tx: Transaction | None = None
         self._transactions = 0
         self._numbers = 0
@@ -98,10 +100,14 @@ class Session:
             self._check_usable()
             self._text = text
             self._engine.trim()
+            if len(self._versions) > VERSIONS_KEPT:
+                self._versions.clear()
             try:
                 yield
             except duckdb.Error as error:
                 raise self._translated(error, text) from error
+            except RuntimeError as error:
+                raise results.interruption(error) from error
 
     def _check_usable(self) -> None:
         if self._closed:
@@ -181,7 +187,16 @@ class Session:
         self._transactions += 1
         transaction_id = f"{self._opened.session_id}-{self._transactions}"
         execution = Execution(
-            self._engine, self._catalog, self._opened.paths, self._settings.limits, view, transaction_id, self._number, self._reserve, self._lease
+            self._engine,
+            self._catalog,
+            self._opened.paths,
+            self._settings.limits,
+            view,
+            transaction_id,
+            self._number,
+            self._reserve,
+            self._lease,
+            self._versions,
         )
         return Transaction(execution, explicit=explicit, isolation=isolation, read_only=read_only, now_us=committing.now_us())
 
@@ -272,11 +287,14 @@ class Session:
         except BaseException:
             self._remove_unless_landed(tx)
             raise
-        tx.already_gone = committed.already_gone
-        tx.discard_unpublished()
         self.last_commit = committed
-        messages: list[results.Message] = [(errors.Warning, r.explanation) for r in committed.resolutions if r.rung >= NOTICED_RUNG]
+        tx.already_gone = committed.already_gone
+        messages: list[results.Message] = [(errors.Warning, r.explanation) for r in committed.resolutions if r.noticeable]
         messages += [(errors.Warning, w) for w in committed.warnings]
+        try:
+            tx.discard_unpublished()
+        except Error as error:  # the commit has landed: its answer must not be an error, and VACUUM will find the file
+            messages.append((errors.Warning, f"a file that is not needed could not be removed: {error.message}"))
         return messages + self._flush_what_is_due(tx)
 
     def _remove_unless_landed(self, tx: Transaction) -> None:
@@ -344,8 +362,14 @@ class Session:
     def _set(self, operation: st.SetOption) -> Result:
         name = operation.name.lower()
         if name in DUCKDB_SETTINGS:
+            if self._tx is not None and self._tx.log:
+                raise ProgrammingError(
+                    f"{name} cannot be changed once a transaction has written", hint="its statements may have to run again; set it before BEGIN"
+                )
             self._engine.do(f"RESET GLOBAL {name}" if operation.value is None else f"SET GLOBAL {name} = {operation.value}")
             return Result(None)
+        if operation.for_lake:
+            self._check_set_for_lake(name)
         value = None if operation.value is None else self._setting_value(operation.value)
         if not self._settings.change(name, value):
             known = ", ".join(sorted(self._settings.all().keys() | DUCKDB_SETTINGS))
@@ -354,12 +378,16 @@ class Session:
             self._set_for_lake(name)
         return Result(None)
 
-    def _set_for_lake(self, name: str) -> None:
-        """Keeps the connection's value of a limit in the catalog, for all connections that are opened from now on."""
+    def _check_set_for_lake(self, name: str) -> None:
+        if self._tx is not None:
+            raise ProgrammingError("SET GLOBAL cannot run inside a transaction", hint="COMMIT or ROLLBACK first")
         if self.read_only:
             raise OperationalError("this connection is read-only", hint="open the lake without read_only to change it")
-        if not self._settings.is_limit(name):
+        if name == "isolation_level":
             raise NotSupportedError(f"{name} cannot be set for a lake", hint=f"SET {name} sets it for this connection")
+
+    def _set_for_lake(self, name: str) -> None:
+        """Keeps the connection's value of a limit in the catalog, for all connections that are opened from now on."""
         with self._locked(), self._catalog.transaction("changing a setting") as writer:
             writer.run("set_setting", name=name, value=self._settings.all()[name][0])
 
@@ -403,20 +431,17 @@ class Session:
         self._engine.interrupt()
 
     def close(self) -> None:
-        """Rolls back what is open and frees everything. Again, or in a forked child: nothing happens."""
+        """Rolls back what is open and frees everything, also after an error, which is raised then. Again, or in a forked child: nothing happens."""
         if self._closed or os.getpid() != self._owner_pid:
             return
         with self._mutex:
             tx, self._tx = self._tx, None
             self._closed = True
-            if tx is not None:
-                tx.discard()
-            for result in list(self._results):
-                result.close()
-            self._engine.close()
-            self._lease.close()
-            files.remove_spill_folder(self._opened.paths, self._opened.session_id)
-            self._opened.close()
+            acts: list[Callable[[], None]] = [] if tx is None else [tx.discard]
+            acts += [result.close for result in list(self._results)]
+            acts += [self._engine.close, self._lease.close]
+            acts += [lambda: files.remove_spill_folder(self._opened.paths, self._opened.session_id), self._opened.close]
+            _do_all(acts)
 
 
 class _Script(Iterator[Result]):
@@ -429,6 +454,20 @@ class _Script(Iterator[Result]):
 
     def __next__(self) -> Result:
         return self._session.run(next(self._pieces), self._parameters)
+
+
+def _do_all(acts: Sequence[Callable[[], None]]) -> None:
+    """Does each of them, whatever becomes of the others; raises the first error."""
+    failed: list[BaseException] = []
+    for act in acts:
+        try:
+            act()
+        except BaseException as error:
+            failed.append(error)
+    if failed:
+        for other in failed[1:]:
+            failed[0].add_note(f"after it: {other}")
+        raise failed[0]
 
 
 def _operation(tx: Transaction) -> str:

@@ -9,14 +9,14 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from lakelite.errors import DataError, NotSupportedError, ProgrammingError
-from lakelite.model import Limits, fold
+from lakelite.errors import CannotOpen, DataError, NotSupportedError, ProgrammingError
+from lakelite.model import MOST_HOURS, Limits, fold
 
 ISOLATION_LEVELS = ("serializable", "write serializable", "snapshot")
 DEFAULT_LEVEL = "write serializable"
 DUCKDB_SETTINGS = frozenset({"threads", "memory_limit", "max_memory", "timezone", "calendar", "default_order", "default_null_order"})
+SHOWN_VALUE = 40  # characters
 _ABOUT = {
-    "statement_bytes": "longest statement, in bytes of UTF-8",
     "inline_rows": "a write of at most so many rows is kept inline, in the catalog",
     "inline_bytes": "and of at most so many bytes",
     "flush_fragments": "more inline fragments than this are moved into a Parquet file",
@@ -26,6 +26,17 @@ _ABOUT = {
     "lock_timeout_ms": "how long a commit waits for its turn",
     "retention_hours": "VACUUM keeps versions that are younger",
     "cache_bytes": "memory for bitstrings of deletion vectors",
+}
+_BOUNDS = {
+    "inline_rows": (0, 1_000_000),
+    "inline_bytes": (0, 100_000_000),  # SQLite holds values of up to 10^9 bytes
+    "flush_fragments": (0, 1_000_000),
+    "flush_rows": (0, 1_000_000_000),
+    "row_group_rows": (1, 100_000_000),
+    "commit_attempts": (1, 1_000),
+    "lock_timeout_ms": (0, 86_400_000),
+    "retention_hours": (0, MOST_HOURS),
+    "cache_bytes": (0, 2**40),
 }
 
 
@@ -43,9 +54,11 @@ class Settings:
     """The settings of one connection."""
 
     def __init__(self, lake: Mapping[str, str], isolation: str) -> None:
-        """`lake`: what the catalog holds; names that a newer version may have added are ignored."""
-        known = {f.name for f in dataclasses.fields(Limits)}
-        self._lake = Limits(**{name: int(value) for name, value in lake.items() if name in known})
+        """`lake`: what the catalog holds; names that a newer version may have added are ignored. CannotOpen: values that cannot be."""
+        try:
+            self._lake = Limits(**{name: _number(name, value) for name, value in lake.items() if name in _ABOUT})
+        except DataError as error:
+            raise CannotOpen(f"the catalog was changed by another program: {error.message}", hint="restore the lake from a copy") from error
         self.limits = self._lake
         self.isolation = level_named(isolation)
 
@@ -56,23 +69,23 @@ class Settings:
             return True
         if name not in _ABOUT:
             return False
-        if value is None:
-            value = getattr(self._lake, name)
-        try:
-            number = int(str(value))
-        except ValueError:
-            raise DataError(f'{name} has to be a whole number, not "{value}"') from None
-        if not 0 <= number < 2**62 or (number == 0 and name in ("statement_bytes", "row_group_rows", "commit_attempts")):
-            raise DataError(f"{name} cannot be {number}")
+        number = getattr(self._lake, name) if value is None else _number(name, str(value))
         self.limits = dataclasses.replace(self.limits, **{name: number})
         return True
-
-    @staticmethod
-    def is_limit(name: str) -> bool:
-        """Whether it is one of the limits, which a lake can have a value for."""
-        return name in _ABOUT
 
     def all(self) -> dict[str, tuple[str, str]]:
         """Each of our settings with its value and description."""
         found = {name: (str(getattr(self.limits, name)), about) for name, about in _ABOUT.items()}
         return {**found, "isolation_level": (self.isolation, "what a commit promises of what was handed out")}
+
+
+def _number(name: str, text: str) -> int:
+    """The value of a limit; DataError if it is not one."""
+    try:
+        number = int(text)
+    except ValueError:
+        raise DataError(f'{name} has to be a whole number, not "{text[:SHOWN_VALUE]}"') from None
+    low, high = _BOUNDS[name]
+    if not low <= number <= high:
+        raise DataError(f"{name} cannot be {text[:SHOWN_VALUE]}", hint=f"it is a whole number from {low} to {high}")
+    return number

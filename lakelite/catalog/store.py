@@ -8,11 +8,10 @@ Never opens the file with anything but sqlite3 (closing a plain handle would dro
 from __future__ import annotations
 
 import hashlib
-import json
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,11 +19,12 @@ from typing import Any
 from lakelite import deletion
 from lakelite.catalog.queries import migrations, queries
 from lakelite.contents import Namespace, TableState
-from lakelite.errors import CannotOpen, InternalError, OperationalError
-from lakelite.model import MAIN_BRANCH, Column, Field, Fragment, Schema, Snapshot, Statistics, Table, fold
+from lakelite.errors import CannotOpen, DataError, InternalError, OperationalError
+from lakelite.model import MAIN_BRANCH, Column, Field, Fragment, Schema, Statistics, Table, fold
 
 APPLICATION_ID = 0x4C4B4C54  # "LKLT"
 SMALLEST_DATABASE_BYTES = 512
+CHECKED_BYTES = 8 * 1024 * 1024
 BUSY_TIMEOUT_MS = 10_000  # only for foreign readers: our own writers queue on the commit lock
 Row = tuple[Any, ...]
 
@@ -62,12 +62,14 @@ class Catalog:
             self._sqlite.close()
 
     def rows(self, query: str, **parameters: Any) -> list[Row]:
-        """All rows of a named query."""
+        """All rows of a named query. DataError: a parameter is beyond 64 bits."""
         with self._lock:
             try:
                 return self._sqlite.execute(self._queries[query], parameters).fetchall()
             except sqlite3.ProgrammingError as error:
                 raise InternalError(f"the catalog was used wrongly: {error}") from error
+            except OverflowError as error:
+                raise DataError("a number is too large: the catalog holds whole numbers of 64 bits") from error
             except sqlite3.Error as error:
                 raise catalog_error(error, "reading it") from error
 
@@ -95,18 +97,26 @@ class Catalog:
                 self._sqlite.execute("BEGIN IMMEDIATE")
                 yield Writer(self._sqlite, self._queries)
             except BaseException as error:
-                if self._sqlite.in_transaction:  # on a full disk SQLite has rolled back by itself
-                    self._sqlite.execute("ROLLBACK")
+                self._roll_back(error)
                 if isinstance(error, sqlite3.Error):
                     raise catalog_error(error, doing) from error
                 raise
             try:
                 self._sqlite.execute("COMMIT")
             except sqlite3.Error as error:
-                if self._sqlite.in_transaction:
-                    self._sqlite.execute("ROLLBACK")
+                self._roll_back(error)
                 is_whole = getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_FULL
                 raise CommitFailed(catalog_error(error, doing), is_whole) from error
+
+    def _roll_back(self, error: BaseException) -> None:
+        """Ends what `error` left open. If that fails too, `error` stays the one that is told, and the connection is given up:
+        it would hold the write lock and read rows that nobody committed."""
+        try:
+            if self._sqlite.in_transaction:  # on a full disk SQLite has rolled back by itself
+                self._sqlite.execute("ROLLBACK")
+        except sqlite3.Error as second:
+            error.add_note(f"ROLLBACK failed as well: {second}")
+            self._sqlite.close()
 
     def bury_failed_commit(self) -> None:
         """Makes it final that a COMMIT which failed has not landed. Its frames may be whole in the WAL, past the end that
@@ -126,13 +136,6 @@ class Catalog:
 
     def head(self) -> int:
         return int(self.row("head")[0])
-
-    def snapshot(self, snapshot_id: int) -> Snapshot | None:
-        found = self.rows("snapshot", snapshot=snapshot_id)
-        if not found:
-            return None
-        row = found[0]
-        return Snapshot(*row[:7], *(tuple(json.loads(row[7])), *row[8:12], bool(row[12])))
 
     def namespace(self, snapshot_id: int) -> Namespace:
         schemas = {row[0]: Schema(*row) for row in self.rows("schemas", snapshot=snapshot_id)}
@@ -239,21 +242,30 @@ def _fragments(rows: Iterable[Row], statistics: Mapping[int, list[Statistics]]) 
 # Opening.
 
 
-def open_catalog(path: Path, *, create: bool, durable: bool = True, holds_data: Callable[[], bool] = lambda: False) -> Catalog:
+def open_catalog(
+    path: Path,
+    *,
+    create: bool,
+    durable: bool = True,
+    holds_data: Callable[[], bool] = lambda: False,
+    locked: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Catalog:
     """Opens the catalog at `path`; with `create`, makes one where there is none. CannotOpen says why not; nothing is written then.
 
     Not `durable`: for a temporary lake, which need not survive a crash. `holds_data`: whether there are data files, so that
-    an empty catalog is not one that is just being made.
+    an empty catalog is not one that is just being made. `locked`: takes the commit lock, which is not held while pages are checked.
     """
     existed = path.exists()
     if not existed and not create:
         raise CannotOpen(f"there is no lake at {path.parent}", hint="check the path, or leave out create=False")
     connection = _connect(path)
     with _closed_on_error(connection, path):
-        if existed:
-            _check_ours(connection, path, holds_data)
-        _configure(connection, durable)
-        _migrate(connection)
+        _check_pages(connection, path)
+        with locked():
+            if existed or path.stat().st_size > 0:  # another process may have made it meanwhile
+                _check_ours(connection, path, holds_data)
+            _configure(connection, durable)
+            _migrate(connection)
     return Catalog(connection, path)
 
 
@@ -262,12 +274,15 @@ def check_catalog(path: Path, holds_data: Callable[[], bool]) -> None:
     connection = _connect(path)
     with _closed_on_error(connection, path):
         _check_ours(connection, path, holds_data)
+        _check_pages(connection, path)
     connection.close()
 
 
 def _connect(path: Path) -> sqlite3.Connection:
     try:
-        return sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False, cached_statements=256)
+        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False, cached_statements=256)
+        connection.execute("PRAGMA cell_size_check = ON")
+        return connection
     except sqlite3.Error as error:
         raise CannotOpen(f"the catalog {path} cannot be opened: {error}", hint="check the permissions of the lake's directory") from error
 
@@ -295,7 +310,6 @@ def _advice(error: sqlite3.Error) -> str:
 
 def _check_ours(connection: sqlite3.Connection, path: Path, holds_data: Callable[[], bool]) -> None:
     """Refuses a file that is not a catalog of this version or an older one, before anything is written to it."""
-    connection.execute("PRAGMA cell_size_check = ON")
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     objects = connection.execute("SELECT type, name, sql FROM sqlite_schema").fetchall()
@@ -316,6 +330,12 @@ def _check_ours(connection: sqlite3.Connection, path: Path, holds_data: Callable
             f"the catalog {path} does not have the tables of version {version}: it was changed by another program",
             hint="restore the lake from a copy",
         )
+
+
+def _check_pages(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuses a damaged catalog. Not a large one: all pages are read, about 12 ms per MB, and what is damaged shows when it is used."""
+    if not 0 < path.stat().st_size <= CHECKED_BYTES:
+        return
     damage = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if damage != "ok":
         raise CannotOpen(f"the catalog {path} is damaged: {damage}", hint="restore the lake from a copy")

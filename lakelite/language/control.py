@@ -18,8 +18,10 @@ from lakelite.language.statements import (
     Vacuum,
 )
 from lakelite.language.tokens import folded, unquote
+from lakelite.model import MOST_HOURS
 
 _LEVELS = {"writeserializable": "write serializable", "serializable": "serializable", "snapshot": "snapshot"}
+LIMIT_DIGITS = 18  # fits into 64 bits
 _WORK = ("TRANSACTION", "WORK")
 
 
@@ -179,6 +181,8 @@ def _history(reader: Reader) -> DescribeHistory:
         shown = reader.source.shown(reader.peek()) if not reader.ended() else ""
         if not (shown.isascii() and shown.isdigit()):
             raise reader.syntax_error("expected a whole number")
+        if len(shown) > LIMIT_DIGITS:
+            raise reader.wrong(f"the LIMIT of DESCRIBE HISTORY has at most {LIMIT_DIGITS} digits")
         limit = int(shown)
         reader.index += 1
     reader.finish()
@@ -189,7 +193,12 @@ def _hours(reader: Reader) -> float:
     token = reader.peek()
     if token.kind != "number":
         raise reader.syntax_error("expected a number of hours, 0 or more")
-    hours = float(reader.source.shown(token))
+    try:
+        hours = float(reader.source.shown(token))
+    except ValueError:  # digits that end with _ are a number for DuckDB's lexer
+        raise reader.syntax_error("expected a number of hours, 0 or more") from None
+    if hours > MOST_HOURS:
+        raise reader.wrong(f"RETAIN takes at most {MOST_HOURS} hours")
     reader.index += 1
     if reader.accept_one("HOURS", "HOUR") is None:
         raise reader.syntax_error("expected HOURS")

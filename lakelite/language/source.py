@@ -158,7 +158,7 @@ def _check_text(text: str, tokens: list[Token]) -> None:
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > STATEMENT_BYTES:
         hint = "use COPY t FROM a file, executemany or append for much data"
-        raise wrong(text, 0, f"the statement is longer than {STATEMENT_BYTES} bytes, the limit statement_bytes", hint)
+        raise wrong(text, 0, f"the statement is longer than {STATEMENT_BYTES} bytes", hint)
     if tokens[-1].kind == "bad":
         raise wrong(text, tokens[-1].start, f"unterminated {tokens[-1].word}", "it begins here and is never closed")
     if size != len(text) and (lone := next((i for i, c in enumerate(text) if "\ud800" <= c <= "\udfff"), None)) is not None:

@@ -7,7 +7,8 @@ statements, is where they are dropped, and a result that is still being read kee
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lakelite.contents import TableState
@@ -37,6 +38,7 @@ class Cache:
         self._vector_bytes = 0
         self._numbers = itertools.count(1)
         self._rows: dict[int, dict[int, int]] = {}  # table id → fragment id → rows that are held
+        self._doubtful: set[int] = set()  # inline tables that are being changed, or were when something went wrong
         self._fields: dict[int, dict[int, str]] = {}  # table id → field id → stored type of the inline table
 
     def _do(self, sql: str, parameters: Sequence[Any] | None = None) -> None:
@@ -51,7 +53,7 @@ class Cache:
         if known is not None:
             return known
         if not self._has_vectors_table:
-            self._do(f"CREATE TABLE {self.vectors_table} (vector BIGINT, bits BIT)")
+            self._do(f"CREATE TABLE IF NOT EXISTS {self.vectors_table} (vector BIGINT, bits BIT)")
             self._has_vectors_table = True
         number = next(self._numbers)
         if vector.cardinality <= _FEW_POSITIONS:
@@ -67,8 +69,24 @@ class Cache:
         """The DuckDB table that holds the rows of these inline fragments (among others): fragment, position, f<field id> …"""
         table_id = state.table.table_id
         name = f"{self._database}.main.inline_{table_id}"
+        with self._changing(table_id):
+            self._load(state, fragments, name)
+        return name
+
+    @contextmanager
+    def _changing(self, table_id: int) -> Iterator[None]:
+        """A block that changes an inline table and what is known of it. Where it was left half-way, the table is made anew before it is used again."""
+        if table_id in self._doubtful:
+            self._do(f"DROP TABLE IF EXISTS {self._database}.main.inline_{table_id}")
+            self._rows.pop(table_id, None)
+            self._fields.pop(table_id, None)
+        self._doubtful.add(table_id)
+        yield
+        self._doubtful.discard(table_id)
+
+    def _load(self, state: TableState, fragments: Sequence[Fragment], name: str) -> None:
         self._need_inline_table(state.table, name)
-        held = self._rows.setdefault(table_id, {})
+        held = self._rows.setdefault(state.table.table_id, {})
         missing = [f for f in fragments if f.fragment_id not in held]
         if missing:
             import pyarrow as pa
@@ -80,7 +98,6 @@ class Cache:
             finally:
                 self._cursor.unregister("lake_arrow")
             held.update({f.fragment_id: f.row_count for f in missing})
-        return name
 
     def _need_inline_table(self, table: Table, name: str) -> None:
         wanted = {c.field_id: c.stored.type for c in table.columns} | {ROW_ID_FIELD: "BIGINT"}
@@ -96,22 +113,26 @@ class Cache:
 
     def renumber(self, table_id: int, fragments: Mapping[int, int]) -> None:
         """Staged inline fragments have been committed: from their negative ids to the real ones, where they are held."""
-        held = self._rows.get(table_id, {})
-        for staged, real in fragments.items():
-            if staged in held:
-                self._do(f"UPDATE {self._database}.main.inline_{table_id} SET fragment = {real} WHERE fragment = {staged}")
-                held[real] = held.pop(staged)
+        if not self._rows.get(table_id, {}).keys() & fragments.keys():
+            return
+        with self._changing(table_id):
+            held = self._rows.get(table_id, {})
+            for staged, real in fragments.items():
+                if staged in held:
+                    self._do(f"UPDATE {self._database}.main.inline_{table_id} SET fragment = {real} WHERE fragment = {staged}")
+                    held[real] = held.pop(staged)
 
     def trim(self) -> bool:
         """Drops everything if it has grown past the bounds; True then: what was derived from it has to be made anew."""
         if self._vector_bytes <= self._bytes_kept and sum(sum(held.values()) for held in self._rows.values()) <= INLINE_ROWS_KEPT:
             return False
-        for table_id in self._fields:
-            self._do(f"DROP TABLE {self._database}.main.inline_{table_id}")
+        for table_id in self._fields.keys() | self._doubtful:
+            self._do(f"DROP TABLE IF EXISTS {self._database}.main.inline_{table_id}")
         if self._has_vectors_table:
             self._do(f"DELETE FROM {self.vectors_table}")
         self._rows.clear()
         self._fields.clear()
+        self._doubtful.clear()
         self._vectors.clear()
         self._vector_bytes = 0
         return True

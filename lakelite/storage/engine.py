@@ -9,6 +9,7 @@ database `lake_internal`, away from the user's names.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 INTERNAL = "lake_internal"
+NAMELESS = "lake_names"
+_WITH_DATABASE = re.compile(r"\bmemory\b\"?\s*\.", re.IGNORECASE)
 VERSION_VIEWS_KEPT = 64
 STAGE_ROWS_KEPT = 10_000
 _CONFIG = {"python_enable_replacements": "false", "autoinstall_known_extensions": "false"}
@@ -36,9 +39,10 @@ class Engine:
     def __init__(self, paths: LakePaths, spill: str, load_inline: Callable[[int], bytes], cache_bytes: int) -> None:
         self._paths = paths
         self._duckdb = duckdb.connect(":memory:", config={**_CONFIG, "temp_directory": spill})
-        self.work = self._duckdb.cursor()  # for everything that is not a result a user reads from
+        self.work = self._duckdb.cursor()  # for SQL that holds the user's text, and can be interrupted
+        self._own = self._duckdb.cursor()  # for our own bookkeeping, which must not stop half-way
         self.do(f"ATTACH ':memory:' AS {INTERNAL}")
-        self._cache = Cache(self.work, INTERNAL, load_inline, cache_bytes)
+        self._cache = Cache(self._own, INTERNAL, load_inline, cache_bytes)
         self._cursors: dict[int, duckdb.DuckDBPyConnection] = {}
         self._names: duckdb.DuckDBPyConnection | None = None
         self._views: dict[tuple[str, str], int] = {}
@@ -60,21 +64,33 @@ class Engine:
         cursor.close()
 
     def do(self, sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
-        """Runs SQL on the working cursor to its end: DuckDB streams, and a statement is only done when its result has been read."""
-        return self.work.execute(sql, parameters).fetchall() if parameters else self.work.execute(sql).fetchall()
+        """Runs SQL of our own to its end (DuckDB streams: a statement is only done when its result has been read). `interrupt` does not reach it."""
+        return _all_of(self._own, sql, parameters)
+
+    def run(self, sql: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        """Runs SQL that holds the user's text to its end; `interrupt` stops it."""
+        return _all_of(self.work, sql, parameters)
+
+    def without_tables(self, sql: str, parameters: Mapping[str, Any]) -> Any:
+        """The one value of a SELECT that sees no table of the lake."""
+        return _all_of(self._nameless(), sql, parameters)[0][0]
+
+    def _nameless(self) -> duckdb.DuckDBPyConnection:
+        """A cursor whose database is empty."""
+        if self._names is None:
+            self._names = self._duckdb.cursor()
+            _all_of(self._names, f"ATTACH ':memory:' AS {NAMELESS}; USE {NAMELESS}", None)
+        return self._names
 
     def table_names(self, text: str) -> set[str] | None:
         """The qualified names of the tables that DuckDB's binder finds in `text`, without CTEs; None where it cannot tell.
 
         Asked where the views are not visible: a name that is a view is answered with what is inside it.
         """
-        if "memory" in text.lower():  # the name of the database that holds the views
+        if _WITH_DATABASE.search(text):  # named with the database that holds the views
             return None
-        if self._names is None:
-            self._names = self._duckdb.cursor()
-            self._names.execute("ATTACH ':memory:' AS lake_names; USE lake_names").fetchall()
         try:
-            return self._names.get_table_names(text, qualified=True)
+            return self._nameless().get_table_names(text, qualified=True)
         except duckdb.Error:
             return None
 
@@ -87,6 +103,7 @@ class Engine:
         if self._names is not None:
             self._names.close()
         self.work.close()
+        self._own.close()
         self._duckdb.close()
 
     # Views.
@@ -112,13 +129,10 @@ class Engine:
         schema = f"{state.table.schema_name}@{version}"
         name = f"{INTERNAL}.{quote(schema)}.{quote(state.table.name)}"
         key = (version, fold(state.table.schema_name), fold(state.table.name))
-        if self._version_views.get(key) != state.stamp:
+        known = self._version_views.pop(key, None)  # and back to the end: the one that was not used for longest goes first
+        if known != state.stamp:
             self.do(f"CREATE SCHEMA IF NOT EXISTS {INTERNAL}.{quote(schema)}; CREATE OR REPLACE VIEW {name} AS {self.relation(state)}")
-            self._version_views[key] = state.stamp
-            while len(self._version_views) > VERSION_VIEWS_KEPT:
-                (old_version, old_schema, old_name) = next(iter(self._version_views))
-                self.do(f"DROP VIEW IF EXISTS {INTERNAL}.{quote(f'{old_schema}@{old_version}')}.{quote(old_name)}")
-                del self._version_views[(old_version, old_schema, old_name)]
+        self._version_views[key] = state.stamp
         return name
 
     def _need_schema(self, name: str) -> None:
@@ -168,6 +182,10 @@ class Engine:
 
     def trim(self) -> None:
         """Bounds the caches; called between statements."""
+        while len(self._version_views) > VERSION_VIEWS_KEPT:
+            (version, schema, name) = next(iter(self._version_views))
+            self.do(f"DROP VIEW IF EXISTS {INTERNAL}.{quote(f'{schema}@{version}')}.{quote(name)}")
+            del self._version_views[(version, schema, name)]
         if self._cache.trim():
             self._views = dict.fromkeys(self._views, 0)
             self._version_views = dict.fromkeys(self._version_views, 0)
@@ -206,3 +224,7 @@ class Engine:
             left = 0
         self._stage_rows[table.table_id] = left
         return rows
+
+
+def _all_of(cursor: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None) -> list[tuple[Any, ...]]:
+    return cursor.execute(sql, parameters).fetchall() if parameters else cursor.execute(sql).fetchall()

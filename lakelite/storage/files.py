@@ -258,14 +258,6 @@ def sha256_of(path: Path) -> str:
         raise os_error(exc, f"read the file {path}") from exc
 
 
-def size_of(path: Path) -> int:
-    """The size of a file in bytes. OperationalError if there is none."""
-    try:
-        return os.lstat(path).st_size
-    except OSError as exc:
-        raise os_error(exc, f"look at the file {path}") from exc
-
-
 def remove_data_file(paths: LakePaths, table_id: int, file_name: str) -> bool:
     """Delete a data file; False if it was gone already. OperationalError: a link, no regular file, or it cannot be deleted."""
     path = paths.data_file(table_id, file_name)

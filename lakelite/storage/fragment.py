@@ -106,7 +106,7 @@ def _copy(engine: Engine, place: Place, table_id: int, fields: list[Field], sele
     files.make_table_folder(place.paths, table_id)
     options = f"FORMAT parquet, RETURN_STATS true, ROW_GROUP_SIZE {place.limits.row_group_rows}, FIELD_IDS {types.field_ids_clause(fields)}"
     try:
-        answer = engine.do(f"COPY ({select}) TO {literal(str(path))} ({options})", parameters)[0]
+        answer = engine.run(f"COPY ({select}) TO {literal(str(path))} ({options})", parameters)[0]
         row_count, size_bytes = int(answer[1]), int(answer[2])
         if row_count == 0:
             files.remove_data_file(place.paths, table_id, place.file_name)

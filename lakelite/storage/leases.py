@@ -12,7 +12,7 @@ import re
 import struct
 import sys
 import threading
-from collections import Counter
+from collections import Counter, deque
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +39,11 @@ class Sessions:
 
 
 class SessionLease:
-    """The lease of one living session. Thread-safe; InterfaceError once closed, and in a forked child."""
+    """The lease of one living session. Thread-safe; InterfaceError from `pin` once it is closed, and in a forked child.
+
+    `unpin` may run at any moment, also from a garbage collection inside of `pin` or `unpin`: it never waits for the mutex. Who
+    holds the mutex works off what was unpinned meanwhile.
+    """
 
     def __init__(self, paths: LakePaths, session_id: str) -> None:
         """Create and lock the lease. OperationalError if the file cannot be made."""
@@ -48,6 +52,7 @@ class SessionLease:
         self._owner_pid = os.getpid()
         self._mutex = threading.Lock()
         self._pins: Counter[int] = Counter()
+        self._unpinned: deque[int] = deque()
         try:
             self._fd: int | None = _create(_lease_path(paths, session_id, "new"), self._path)
         except OSError as exc:
@@ -57,24 +62,23 @@ class SessionLease:
         """Keep `snapshot_id` and all after it. Each `pin` needs its own `unpin`. OperationalError: nothing was pinned."""
         assert snapshot_id >= 0, snapshot_id
         refuse_fork(self._owner_pid)
-        with self._mutex:
-            oldest = min(self._pins, default=None)
-            if oldest is None or snapshot_id < oldest:
-                self._write(snapshot_id)
-            self._pins[snapshot_id] += 1
+        try:
+            with self._mutex:
+                oldest = min(self._pins, default=None)
+                if oldest is None or snapshot_id < oldest:
+                    self._write(snapshot_id)
+                self._pins[snapshot_id] += 1
+        finally:
+            self._settle()
 
     def unpin(self, snapshot_id: int) -> None:
-        """Undo one `pin(snapshot_id)`. Where the file cannot be written, the lease keeps more than it has to until the next pin."""
+        """Undo one `pin(snapshot_id)`; nothing happens once the lease is closed.
+
+        Where the file cannot be written, the lease keeps more than it has to until the next pin.
+        """
         refuse_fork(self._owner_pid)
-        with self._mutex:
-            assert self._pins[snapshot_id] > 0, snapshot_id
-            oldest = min(self._pins)
-            self._pins[snapshot_id] -= 1
-            if not self._pins[snapshot_id]:
-                del self._pins[snapshot_id]
-                if snapshot_id == oldest:
-                    with suppress(OperationalError):  # this may be the end of a commit that has landed, whose answer must not be an error
-                        self._write(min(self._pins, default=_NONE))
+        self._unpinned.append(snapshot_id)
+        self._settle()
 
     def close(self) -> None:
         """Remove and free the lease, pins and all. Again, or in a forked child: nothing happens."""
@@ -90,6 +94,27 @@ class SessionLease:
                 raise os_error(exc, f"remove the lease {self._path}") from exc
             finally:
                 free_descriptor(fd)
+
+    def _settle(self) -> None:
+        """Works off what was unpinned. Who comes while the mutex is held leaves it to the holder, who looks again after letting go."""
+        while self._unpinned and self._mutex.acquire(blocking=False):
+            try:
+                while self._unpinned:
+                    self._forget(self._unpinned.popleft())
+            finally:
+                self._mutex.release()
+
+    def _forget(self, snapshot_id: int) -> None:
+        if self._fd is None:
+            return
+        assert self._pins[snapshot_id] > 0, snapshot_id
+        oldest = min(self._pins)
+        self._pins[snapshot_id] -= 1
+        if not self._pins[snapshot_id]:
+            del self._pins[snapshot_id]
+            if snapshot_id == oldest:
+                with suppress(OperationalError):  # this may be the end of a commit that has landed, whose answer must not be an error
+                    self._write(min(self._pins, default=_NONE))
 
     def _write(self, oldest: int) -> None:
         if self._fd is None:

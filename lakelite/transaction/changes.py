@@ -61,7 +61,8 @@ class ChangeSet:
 
     `reads`: tables whose rows decided what was written (not the rows that a row-local UPDATE or DELETE of the same table
     looked at); `shown`: tables whose rows were handed out; each with the statement that did it first. `external`: a statement
-    whose outcome cannot be repeated exactly, because it also read files. `own_shown`: tables that were shown after they had been written.
+    whose outcome cannot be repeated exactly, because it also read files. `volatile`: one that draws anew.
+    `conditional`: an IF [NOT] EXISTS found nothing to do. `own_shown`: tables that were shown after they had been written.
     """
 
     tables: Mapping[int, TableChange] = field(default_factory=dict)
@@ -74,6 +75,8 @@ class ChangeSet:
     shown: Mapping[int, str] = field(default_factory=dict)
     own_shown: frozenset[int] = frozenset()
     external: str | None = None
+    volatile: bool = False
+    conditional: bool = False
 
     def change_of(self, table: Table) -> TableChange:
         return self.tables.get(table.table_id) or TableChange(table)

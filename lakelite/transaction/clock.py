@@ -30,8 +30,8 @@ _FUNCTIONS = {
 def fixed(engine: Engine, moment_us: int) -> Iterator[None]:
     """Within the block every function that tells the time tells `moment_us`, for every cursor of this DuckDB."""
     moment = literal(datetime.fromtimestamp(moment_us / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f+00"))
-    engine.do("; ".join(f"CREATE OR REPLACE MACRO {name}() AS {body.format(moment=moment)}" for name, body in _FUNCTIONS.items()))
     try:
+        engine.do("; ".join(f"CREATE OR REPLACE MACRO {name}() AS {body.format(moment=moment)}" for name, body in _FUNCTIONS.items()))
         yield
     finally:
         engine.do("; ".join(f"DROP MACRO IF EXISTS {name}" for name in _FUNCTIONS))

@@ -15,10 +15,14 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
+import duckdb
+
 from lakelite import deletion, steps
 from lakelite.catalog.store import Catalog, CommitFailed, open_catalog
 from lakelite.contents import TableState
 from lakelite.errors import CommitUnknown, Conflict, Error, OperationalError, ProgrammingError, TransactionConflict
+from lakelite.language import statements as st
+from lakelite.language.parse import mentions
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import resolve
 from lakelite.transaction.changes import ChangeSet, Work
@@ -93,7 +97,7 @@ def _meet(tx: Transaction, catalog: Catalog) -> tuple[Verdict, int]:
     won = _winners(catalog, tx.base.snapshot_id, head)
     if len(won) != head - tx.base.snapshot_id:
         return _expired(tx, statement), head
-    candidate = Candidate(tx.work.changes, tx.base.namespace, tx.explicit, statement)
+    candidate = Candidate(tx.work.changes, tx.base.namespace, tx.explicit, statement, _words(tx))
     verdict = resolve.verdict(candidate, won, tx.base.advanced(head).namespace)
     steps.reached("resolve")
     if verdict.outcome == "conflict":
@@ -109,6 +113,17 @@ def _raised(tx: Transaction, conflicts: tuple[Conflict, ...]) -> Error:
     return ProgrammingError(
         f"{first.table}: {first.explanation}", hint=f"snapshot {first.winner_snapshot_id} did that meanwhile ({first.winner_statement})"
     )
+
+
+def _words(tx: Transaction) -> frozenset[str] | None:
+    """The names that the statements mention, folded; None where one takes columns by their place or all of them."""
+    found: frozenset[str] = frozenset()
+    for entry in tx.log:
+        by_place = isinstance(entry.operation, st.Insert | st.CopyFrom) and entry.operation.columns is None
+        if by_place or "*" in entry.call.text:
+            return None
+        found |= mentions(entry.call.text)
+    return found
 
 
 def _winners(catalog: Catalog, base: int, head: int) -> list[Winner]:
@@ -147,15 +162,24 @@ def _land(tx: Transaction, landing: Landing, head: int, resolutions: tuple[Resol
     )  # fmt: skip
     published = _publish(tx, landing, record, heads, head, _distinct(resolutions))
     steps.reached("committed")
-    warnings: tuple[str, ...] = ()
-    try:
-        _checkpoint(landing.catalog)
-    except Error as error:  # the commit has landed: its answer must not be an error
-        warnings = (f"the catalog could not be checkpointed: {error.message}",)
-    for table_id, ids in published.fragments.items():
-        tx.execution.engine.renumber(table_id, ids)
+    warnings = _tidy(tx, landing.catalog, published)
     steps.reached("answer")
     return CommitResult(published.snapshot_id, tx.first_base, tx.attempts, resolutions, tx.transaction_id, gone, warnings)
+
+
+def _tidy(tx: Transaction, catalog: Catalog, published: Published) -> tuple[str, ...]:
+    """What is left to do when the commit has landed. Its answer must not be an error: what goes wrong is a warning."""
+    warnings: list[str] = []
+    try:
+        _checkpoint(catalog)
+    except Error as error:
+        warnings.append(f"the catalog could not be checkpointed: {error.message}")
+    try:
+        for table_id, ids in published.fragments.items():
+            tx.execution.engine.renumber(table_id, ids)
+    except duckdb.Error as error:  # the rows are loaded again when they are next needed
+        warnings.append(f"the cache could not be kept: {error}")
+    return tuple(warnings)
 
 
 def _recorded(tx: Transaction) -> tuple[str, ...]:
@@ -189,7 +213,7 @@ def _worded(line: Resolution, gone: int) -> Resolution:
     if line.rung != 2 or not gone or "united" not in line.explanation:
         return line
     rows = "1 row was" if gone == 1 else f"{gone} rows were"
-    return replace(line, row_count=gone, explanation=f"{rows} already deleted by snapshot {line.winner_snapshot_id}")
+    return replace(line, row_count=gone, noticeable=True, explanation=f"{rows} already deleted by snapshot {line.winner_snapshot_id}")
 
 
 def _distinct(lines: tuple[Resolution, ...]) -> list[Resolution]:

@@ -36,7 +36,7 @@ def create_schema(execution: Execution, work: ch.Work, operation: st.CreateSchem
         raise ProgrammingError(f'the schema name "{operation.name}" is reserved', hint="choose another name")
     if fold(operation.name) in work.namespace.schemas:
         if operation.if_not_exists:
-            return Done(_defined(work))
+            return Done(_defined(work, conditional=True))
         raise ProgrammingError(f'schema "{operation.name}" already exists', hint="leave it, or use CREATE SCHEMA IF NOT EXISTS")
     schema = Schema(execution.reserve("schema", 1), operation.name)
     changes = replace(work.changes, schemas_created={**work.changes.schemas_created, schema.schema_id: schema})
@@ -47,7 +47,7 @@ def drop_schema(execution: Execution, work: ch.Work, operation: st.DropSchema, c
     schema = work.namespace.schemas.get(fold(operation.name))
     if schema is None:
         if operation.if_exists:
-            return Done(_defined(work))
+            return Done(_defined(work, conditional=True))
         raise missing_schema(work, operation.name, 0, call)
     if fold(schema.name) == MAIN_SCHEMA:
         raise ProgrammingError("the schema main cannot be dropped")
@@ -66,25 +66,26 @@ def drop_schema(execution: Execution, work: ch.Work, operation: st.DropSchema, c
     return Done(_defined(ch.Work(work.namespace.without_schema(schema.name), changes)))
 
 
-def _defined(work: ch.Work) -> ch.Work:
-    return replace(work, changes=replace(work.changes, defines=True, writes=True, blind=False))
+def _defined(work: ch.Work, *, conditional: bool = False) -> ch.Work:
+    conditional = conditional or work.changes.conditional
+    return replace(work, changes=replace(work.changes, defines=True, writes=True, blind=False, conditional=conditional))
 
 
 # Tables.
 
 
 def create_table(execution: Execution, work: ch.Work, operation: st.CreateTable, call: Call) -> Done:
-    existing = _existing(work, operation, call)
+    existing = _existing(execution, work, operation, call)
     if existing is not None and operation.if_not_exists:
-        return Done(_defined(work))
+        return Done(_defined(work, conditional=True))
     columns = _described(execution, operation.target, operation.body)
     return Done(_put(execution, work, operation.target, existing, columns)[0])
 
 
 def create_table_as(execution: Execution, work: ch.Work, operation: st.CreateTableAs, call: Call) -> Done:
-    existing = _existing(work, operation, call)
+    existing = _existing(execution, work, operation, call)
     if existing is not None and operation.if_not_exists:
-        return Done(_defined(work))
+        return Done(_defined(work, conditional=True))
     text = source.render(execution, work, operation.query, call)
     reads = source.prepare(execution, work, text)
     names = f"({', '.join(map(quote, operation.columns))})" if operation.columns else ""
@@ -97,7 +98,7 @@ def create_table_as(execution: Execution, work: ch.Work, operation: st.CreateTab
     rows = source.select_for_insert(execution, table, None, by_name=False, ctes="", query=text, values=call.values)
     staged = execution.keep(fragments.write(execution.engine, execution.place(), table, rows, source.used_values(rows, call.values)))
     changes = new.changes.with_reads(reads.tables, call.text)
-    if reads.external and reads.tables:
+    if reads.external:
         changes = replace(changes, external=changes.external or call.text)
     kind: ch.Kind = "overwrite" if existing is not None else "append"
     changes = changes.with_change(ch.append(changes.change_of(table), staged, kind))
@@ -107,12 +108,13 @@ def create_table_as(execution: Execution, work: ch.Work, operation: st.CreateTab
 def drop_table(execution: Execution, work: ch.Work, operation: st.DropTable, call: Call) -> Done:
     for name in operation.targets:
         if operation.if_exists and work.namespace.find(name.schema, name.name) is None:
+            work = _defined(work, conditional=True)
             continue
         work = _without(work, find_table(work, name, call))
     return Done(_defined(work))
 
 
-def _existing(work: ch.Work, operation: st.CreateTable | st.CreateTableAs, call: Call) -> Table | None:
+def _existing(execution: Execution, work: ch.Work, operation: st.CreateTable | st.CreateTableAs, call: Call) -> Table | None:
     """The table of that name, where the statement may go on with it; else the error."""
     target = operation.target
     schema = target.schema or MAIN_SCHEMA
@@ -124,6 +126,9 @@ def _existing(work: ch.Work, operation: st.CreateTable | st.CreateTableAs, call:
         )
     if fold(schema) not in work.namespace.schemas:
         raise missing_schema(work, schema, target.offset, call)
+    if fold(schema) == MAIN_SCHEMA and execution.engine.do("SELECT 1 FROM duckdb_views() WHERE internal AND view_name = ?", [fold(target.name)]):
+        hint = "choose another name: DuckDB would read its own view"
+        raise ProgrammingError(f'the table name "{target.name}" is reserved', hint=hint, position=Position.at(call.text, target.offset))
     existing = work.namespace.find(target.schema, target.name)
     if existing is not None and not (operation.or_replace or operation.if_not_exists):
         hint = "DROP it first, or use CREATE OR REPLACE TABLE or CREATE TABLE IF NOT EXISTS"

@@ -69,16 +69,25 @@ def insert(execution: Execution, work: ch.Work, operation: st.Insert, call: Call
     else:
         rows = source.select_for_insert(execution, table, operation.columns, by_name=operation.by_name, ctes=ctes, query=text, values=call.values)
         staged = execution.keep(fragments.write(execution.engine, execution.place(), table, rows, source.used_values(rows, call.values)))
-    changes = work.changes.with_reads(reads.tables, call.text)
-    if reads.external and reads.tables:
-        changes = replace(changes, external=changes.external or call.text)
-    change = changes.change_of(table)
+    change = work.changes.change_of(table)
+    constant = not operation.overwrite and not reads.tables and _is_as_in_base(change)
+    changes = _read(work.changes, reads, call, constant=constant)
     if operation.overwrite:
         change = ch.delete_all(change, execution.state(work, table), "overwrite")
         changes = replace(changes, blind=False)
     changes = changes.with_change(ch.append(change, staged, "overwrite" if operation.overwrite else "append"))
-    constant = not operation.overwrite and not reads.tables
     return Done(replace(work, changes=changes), _rows(staged), constant=staged if constant else None, is_constant=constant)
+
+
+def _is_as_in_base(change: ch.TableChange) -> bool:
+    """Whether a replay finds the same table: one that this transaction made or redefined gets new ids then."""
+    return not change.created and "schema" not in change.kinds
+
+
+def _read(changes: ch.ChangeSet, reads: source.Reads, call: Call, *, constant: bool) -> ch.ChangeSet:
+    """`changes` with what a statement read; files cannot be read again as they were, so only a constant one can be repeated."""
+    changes = changes.with_reads(reads.tables, call.text)
+    return replace(changes, external=changes.external or call.text) if reads.external and not constant else changes
 
 
 def _insert_values(
@@ -105,12 +114,14 @@ def insert_many(execution: Execution, work: ch.Work, operation: st.Insert, call:
     table = find_table(work, operation.target, call)
     assert operation.source is not None
     assert not operation.overwrite
+    ctes = source.render(execution, work, operation.ctes, call) if operation.ctes else ""
     text = source.render(execution, work, operation.source, call)
-    reads = source.prepare(execution, work, text)
-    staged = _insert_values(execution, table, operation, "", text, sets)
-    changes = work.changes.with_reads(reads.tables, call.text)
-    changes = changes.with_change(ch.append(changes.change_of(table), staged, "append"))
-    return Done(replace(work, changes=changes), _rows(staged), constant=staged, is_constant=not reads.tables)
+    reads = source.prepare(execution, work, f"{ctes} {text}")
+    staged = _insert_values(execution, table, operation, f"{ctes} ", text, sets)
+    change = work.changes.change_of(table)
+    constant = not reads.tables and _is_as_in_base(change)
+    changes = _read(work.changes, reads, call, constant=constant).with_change(ch.append(change, staged, "append"))
+    return Done(replace(work, changes=changes), _rows(staged), constant=staged if constant else None, is_constant=constant)
 
 
 def copy_from(execution: Execution, work: ch.Work, operation: st.CopyFrom, call: Call) -> Done:
@@ -118,8 +129,10 @@ def copy_from(execution: Execution, work: ch.Work, operation: st.CopyFrom, call:
     text = source.file_query(table, operation, call.values)
     rows = source.select_for_insert(execution, table, operation.columns, by_name=False, ctes="", query=text, values={})
     staged = execution.keep(fragments.write(execution.engine, execution.place(), table, rows, {}))
-    changes = work.changes.with_change(ch.append(work.changes.change_of(table), staged, "append"))
-    return Done(replace(work, changes=changes), _rows(staged), constant=staged, is_constant=True)
+    change = work.changes.change_of(table)
+    constant = _is_as_in_base(change)
+    changes = _read(work.changes, source.Reads(external=True), call, constant=constant).with_change(ch.append(change, staged, "append"))
+    return Done(replace(work, changes=changes), _rows(staged), constant=staged if constant else None, is_constant=constant)
 
 
 def _rows(staged: fragments.Staged | None) -> int:

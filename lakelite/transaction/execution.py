@@ -13,7 +13,7 @@ from lakelite.errors import Position, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Limits, Table, fold
 from lakelite.storage import fragment as fragments
-from lakelite.storage.engine import INTERNAL, Engine
+from lakelite.storage.engine import INTERNAL, NAMELESS, Engine
 from lakelite.storage.files import LakePaths, data_file_name
 from lakelite.storage.leases import SessionLease
 from lakelite.transaction import changes as ch
@@ -22,7 +22,7 @@ from lakelite.transaction.view import LakeView
 if TYPE_CHECKING:
     import duckdb
 
-RESERVED_SCHEMAS = frozenset({RESERVED_SCHEMA, INTERNAL, "information_schema", "pg_catalog", "memory", "system", "temp"})
+RESERVED_SCHEMAS = frozenset({RESERVED_SCHEMA, INTERNAL, NAMELESS, "information_schema", "pg_catalog", "memory", "system", "temp"})
 
 
 @dataclass(slots=True)
@@ -38,6 +38,7 @@ class Execution:
     number: Callable[[], int]
     reserve: Callable[[str, int], int]
     lease: SessionLease
+    versions: dict[int, LakeView]
     written: list[fragments.Staged] = field(default_factory=list)
     pinned: list[int] = field(default_factory=list)
     _overlays: dict[int, tuple[ch.TableChange, TableState]] = field(default_factory=dict)

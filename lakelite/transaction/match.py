@@ -23,7 +23,7 @@ from lakelite.storage.scan import Addressed
 from lakelite.storage.statistics import fragment_may_match
 from lakelite.transaction import changes as ch
 from lakelite.transaction.execution import Call, Execution
-from lakelite.transaction.source import Reads, execute, prepare, render, used_values
+from lakelite.transaction.source import QUERY_WORD, Reads, execute, prepare, render, used_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -119,11 +119,11 @@ def _updated(execution: Execution, work: ch.Work, table: Table, operation: st.Up
         text = f"EXPLAIN {frame.ctes} UPDATE {execution.engine.stage(table)} AS {alias} SET {pairs}{frame.condition}"
         execute(execution.engine.work, text, call.values).fetchall()
     new = ", ".join(f"{value} AS _lake_{i}" for i, value in enumerate(values))
-    address = f"{frame.address}.{scan.source} AS source, {frame.address}.{scan.position} AS position, {frame.address}.{scan.row_id} AS row_id"
+    address = f"{frame.address}.{scan.source} AS _lake_s, {frame.address}.{scan.position} AS _lake_p, {frame.address}.{scan.row_id} AS _lake_r"
     inner = f"SELECT {address}, {new} FROM {frame.rows}{frame.condition}"
     stored = ", ".join(f"{fragments.stored_value(table, c, f's._lake_{i}')} AS f{c.field_id}" for i, c in enumerate(table.columns))
-    outer = f"{frame.ctes} SELECT s.source, s.position, s.row_id, {stored} FROM ({inner}) s"
-    columns = [(n, "BIGINT") for n in ("source", "position", "row_id")] + [(f"f{c.field_id}", c.stored.type) for c in table.columns]
+    outer = f"{frame.ctes} SELECT s._lake_s, s._lake_p, s._lake_r, {stored} FROM ({inner}) s"
+    columns = [(n, "BIGINT") for n in ("_lake_s", "_lake_p", "_lake_r")] + [(f"f{c.field_id}", c.stored.type) for c in table.columns]
     rows = execution.engine.held(outer, used_values(outer, call.values), columns, execution.limits.inline_rows)
     if rows is None:
         return (
@@ -164,18 +164,18 @@ def _is_in(rows: pa.Table, positions: Mapping[int, BitMap], by_source: Mapping[i
 def _updated_many(execution: Execution, table: Table, sql: str, scan: Addressed, reads: Reads, call: Call) -> Matched:
     engine = execution.engine
     try:
-        engine.do(f"CREATE OR REPLACE TEMP TABLE {_UPDATED} AS {sql}", used_values(sql, call.values))
-        addresses = f"SELECT source AS {scan.source}, position AS {scan.position} FROM {_UPDATED}"
+        engine.run(f"CREATE OR REPLACE TEMP TABLE {_UPDATED} AS {sql}", used_values(sql, call.values))
+        addresses = f"SELECT _lake_s AS {scan.source}, _lake_p AS {scan.position} FROM {_UPDATED}"
         positions = _positions(execution, addresses, scan, {})
         firsts = ", ".join(f"({source}, {f.first_row_id if f.fragment_id > 0 else 'NULL'})" for source, f in scan.fragments.items())
         columns = ", ".join(f"u._lake_{i} AS {quote(c.name)}" for i, c in enumerate(table.columns))
         rows = (
-            f"SELECT {columns}, coalesce(u.row_id, m.first + u.position) AS {_KEPT_ROW_ID}"
-            f" FROM {_UPDATED} u JOIN (VALUES {firsts}) m(source, first) ON m.source = u.source"
+            f"SELECT {columns}, coalesce(u._lake_r, m.first + u._lake_p) AS {_KEPT_ROW_ID}"
+            f" FROM {_UPDATED} u JOIN (VALUES {firsts}) m(source, first) ON m.source = u._lake_s"
         )
         staged = execution.keep(fragments.write(engine, execution.place(), table, rows, {}, row_id=_KEPT_ROW_ID))
     finally:
-        engine.do(f"DROP TABLE IF EXISTS {_UPDATED}")
+        engine.run(f"DROP TABLE IF EXISTS {_UPDATED}")
     return Matched(positions, sum(map(len, positions.values())), reads, staged)
 
 
@@ -213,8 +213,8 @@ def _needs_binding(operation: st.Delete | st.Update, *texts: str) -> bool:
 
 def _unqualified(text: str, table: Table, operation: st.Delete | st.Update) -> str:
     """`text` with schema.table.column written as table.column: a scan that stands for the table has a name, but no schema."""
-    if operation.alias or quote(table.schema_name)[1:-1].lower() not in text.lower():
-        return text
+    if operation.alias or quote(table.schema_name)[1:-1].lower() not in text.lower() or QUERY_WORD.search(text):
+        return text  # in a subquery the shorter name could mean another table
     tokens = lex(text)
     names = [fold(unquote(text[t.start : t.end])) if t.kind in ("word", "quoted") else t.word for t in tokens]
     wanted = [fold(table.schema_name), ".", fold(table.name), "."]

@@ -13,7 +13,7 @@ from typing import Literal, cast, get_args
 
 from lakelite.contents import Namespace
 from lakelite.errors import Conflict
-from lakelite.model import Table
+from lakelite.model import Table, fold
 from lakelite.transaction.changes import ChangeSet
 from lakelite.transaction.rules import Mine, Rule, Theirs, rule
 
@@ -59,7 +59,7 @@ class Meeting:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """A line of the ledger. `rung`: resolver.md section 3."""
+    """A line of the ledger. `rung`: resolver.md section 3. `noticeable`: a user is told, since the outcome is another one than without it."""
 
     winner_snapshot_id: int
     table_id: int | None
@@ -67,6 +67,7 @@ class Resolution:
     rung: int
     row_count: int
     explanation: str
+    noticeable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,26 +81,49 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What a verdict needs to know of my transaction."""
+    """What a verdict needs to know of my transaction. `words`: the names in its statements, folded; None where they may name any column."""
 
     changes: ChangeSet
     base: Namespace
     explicit: bool
     statement: str
+    words: frozenset[str] | None = None
+
+    def binds_anew(self, table_id: int) -> bool:
+        """Whether I may as well meet another table under the name: DDL in autocommit runs again on the head, whatever that is."""
+        return not self.explicit and self.changes.defines and table_id not in self.changes.reads
 
 
-def meetings(mine: ChangeSet, winners: Iterable[Winner]) -> list[Meeting]:
+def _fits(mine: ChangeSet, head: Namespace) -> bool:
+    """Whether my CREATEs and DROPs of names come out the same on the head: the names are free, the schemas are there, or empty."""
+    if mine.conditional:
+        return False
+    schemas = {s.schema_id: s for s in head.schemas.values()} | dict(mine.schemas_created)
+    made = [c.table for c in mine.tables.values() if c.created and not c.dropped]
+    free = all(head.find(t.schema_name, t.name) is None and t.schema_id in schemas for t in made)
+    new_schemas = all(fold(s.name) not in head.schemas for s in mine.schemas_created.values())
+    known = {k for k, c in mine.tables.items() if c.dropped}
+    emptied = all(k in schemas for k in mine.schemas_dropped) and all(
+        t.schema_id not in mine.schemas_dropped or t.table_id in known for t in head.tables.values()
+    )
+    return free and new_schemas and emptied
+
+
+def meetings(mine: Candidate, winners: Iterable[Winner], head: Namespace) -> list[Meeting]:
     """Every meeting, in the order of the winners."""
-    did = _what_i_did(mine)
+    fits = _fits(mine.changes, head)
+    did = _what_i_did(mine.changes)
     found: list[Meeting] = []
     for winner in winners:
-        if mine.defines and winner.namespace:
-            found.append(Meeting(winner, None, "define", "schema", Rule.REPLAY))
+        if mine.changes.defines and winner.namespace:
+            found.append(Meeting(winner, None, "define", "schema", Rule.STANDS if fits else Rule.REPLAY))
         for table_id, effect in winner.effects.items():
             for one in did.get(table_id, ()):
                 for theirs in sorted(effect.kinds & set(get_args(Theirs))):
                     kind = cast(Theirs, theirs)
-                    found.append(Meeting(winner, table_id, one, kind, rule(one, kind, blind_winner=winner.blind)))
+                    met = rule(one, kind, blind_winner=winner.blind)
+                    met = Rule.REPLAY if met is Rule.GONE and mine.binds_anew(table_id) else met
+                    found.append(Meeting(winner, table_id, one, kind, met))
     return found
 
 
@@ -118,7 +142,7 @@ def _what_i_did(mine: ChangeSet) -> dict[int, list[Mine]]:
 
 def verdict(mine: Candidate, winners: Sequence[Winner], head: Namespace) -> Verdict:
     """The strongest rule decides for the whole commit: it lands with every table resolved, or not at all."""
-    met = meetings(mine.changes, winners)
+    met = meetings(mine, winners, head)
     strongest = max((m.rule for m in met), key=lambda r: r.value, default=Rule.STANDS)
     conflicts = [_conflict(mine, m) for m in met if m.rule in (Rule.CONFLICT, Rule.GONE, Rule.ABANDON)]
     if strongest is Rule.REPLAY:
@@ -149,7 +173,7 @@ def _line(meeting: Meeting, names: Namespace) -> Resolution:
         Rule.UNION: f"deleted rows of {table} were united with those of snapshot {snapshot}",
         Rule.REPLAY: f"ran again on {table} as snapshot {snapshot} left it",
     }
-    return Resolution(snapshot, meeting.table_id, table, _rung(meeting), rows, words[meeting.rule])
+    return Resolution(snapshot, meeting.table_id, table, _rung(meeting), rows, words[meeting.rule], meeting.rule is Rule.REPLAY)
 
 
 def _rung(meeting: Meeting) -> int:
@@ -166,9 +190,9 @@ def _no_replay(mine: Candidate, met: Sequence[Meeting], head: Namespace) -> list
     if not mine.explicit:
         return found
     if mine.changes.external is not None:
-        found.append(
-            _conflict(mine, reason, "external data", "a statement read files together with tables of the lake, so it cannot be repeated exactly")
-        )
+        found.append(_conflict(mine, reason, "external data", "a statement read files, so it cannot be repeated exactly as it was"))
+    if mine.changes.own_shown and mine.changes.volatile:
+        found.append(_conflict(mine, reason, "read changed", "rows that were drawn at random were shown to you, and they would be drawn anew"))
     of_tables = [m for m in met if m.table_id is not None]  # another schema or table changes no row of mine
     disturbing = next((m for m in of_tables if not (m.theirs == "compaction" or (m.theirs == "append" and m.winner.blind))), None)
     if mine.changes.own_shown and disturbing is not None:
@@ -186,15 +210,15 @@ def _no_replay(mine: Candidate, met: Sequence[Meeting], head: Namespace) -> list
 def _unbound(mine: Candidate, head: Namespace) -> list[str]:
     """Columns and tables that my statements were bound to and that mean something else, or nothing, at the head."""
     gone: list[str] = []
-    bound = {*mine.changes.tables, *mine.changes.reads}
-    for table_id in sorted(bound):
+    for table_id in sorted({*mine.changes.tables, *mine.changes.reads}):
         before, after = mine.base.by_id.get(table_id), head.by_id.get(table_id)
-        if before is None:
+        if before is None or mine.binds_anew(table_id):
             continue
         if after is None or (after.schema_name, after.name) != (before.schema_name, before.name):
             gone.append(f'table "{before.qualified}" was dropped')
         else:
-            gone.extend(f'column "{before.qualified}.{name}" was dropped or replaced' for name in _lost_columns(before, after))
+            lost = [name for name in _lost_columns(before, after) if mine.words is None or fold(name) in mine.words]
+            gone.extend(f'column "{before.qualified}.{name}" was dropped or replaced' for name in lost)
     return gone
 
 
@@ -225,7 +249,7 @@ def _conflict(mine: Candidate, meeting: Meeting, kind: str | None = None, why: s
         if meeting.rule is not Rule.GONE
         else "create the table again, or leave it",
         rows=effect.rows_added + effect.rows_removed if effect else None,
-        accepted_at="snapshot" if meeting.rule is Rule.CONFLICT else None,
+        accepted_at="snapshot" if meeting.rule is Rule.CONFLICT and meeting.table_id not in mine.changes.tables else None,
     )
 
 

@@ -29,9 +29,11 @@ if TYPE_CHECKING:
     import duckdb
 
 _ROWS_PER_SELECT = 100
-_QUERY_WORD = re.compile(r"\b(select|from|table|with|pivot|unpivot|summarize|describe|show)\b", re.IGNORECASE)
+QUERY_WORD = re.compile(r"\b(select|from|table|with|pivot|unpivot|summarize|describe|show)\b", re.IGNORECASE)
 _PART = re.compile(r'"((?:[^"]|"")*)"|([^\s".]+)')
 _QUALIFIED = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*")
+_BY_STRING = re.compile(r"\bquery(_table)?\s*\(", re.IGNORECASE)
+_STRING = re.compile(r"'((?:[^']|'')*)'")
 _FILE_FUNCTION = re.compile(r"\b(read_\w+|\w*parquet_scan|glob|sniff_csv|parquet_\w+)\s*\(", re.IGNORECASE)
 
 
@@ -79,6 +81,8 @@ def render(execution: Execution, work: ch.Work, sql: st.Sql, call: Call) -> str:
 
 def _refuse_internal(text: str) -> None:
     """Our own caches of this session are no tables of the user's: they hold rows of any version."""
+    if _BY_STRING.search(text):
+        raise ProgrammingError(f'"{INTERNAL}" is reserved: it holds no tables of yours', hint="SHOW TABLES lists the tables of this lake")
     for token, behind in pairwise(lex(text)):
         if behind.word == "." and token.kind in ("word", "quoted") and fold(unquote(text[token.start : token.end])) == INTERNAL:
             raise ProgrammingError(f'schema "{INTERNAL}" is reserved: it holds no tables of yours', hint="SHOW TABLES lists the tables of this lake")
@@ -87,17 +91,23 @@ def _refuse_internal(text: str) -> None:
 def _version_name(execution: Execution, travel: st.TimeTravel, call: Call) -> str:
     version = _version(execution, travel, call)
     execution.pin(version)
-    view = version_view(execution.catalog, version, Position.at(call.text, travel.table.offset))
-    old = ch.Work(view.namespace, ch.ChangeSet())
-    table = find_table(old, travel.table, call)
-    check_kept(execution.catalog, table, version)
-    name = execution.engine.show_version(view.state(table), version)
+    position = Position.at(call.text, travel.table.offset)
+    if version > execution.view.snapshot_id:
+        raise ProgrammingError(
+            f"there is no version {version}; the newest one that this statement sees is {execution.view.snapshot_id}", position=position
+        )
+    view = execution.versions.get(version) or version_view(execution.catalog, version, position)
+    table = find_table(ch.Work(view.namespace, ch.ChangeSet()), travel.table, call)
+    state = view.state(table)
+    check_kept(execution.catalog, table, version, position)  # behind the reading: VACUUM may have come between
+    execution.versions[version] = view
+    name = execution.engine.show_version(state, version)
     return name if travel.has_alias else f"{name} AS {quote(table.name)}"
 
 
 def _version(execution: Execution, travel: st.TimeTravel, call: Call) -> int:
     moment = f"({travel.moment}\n)" if travel.by == "version" else f"epoch_us(CAST(({travel.moment}\n) AS TIMESTAMPTZ))"
-    value = execute(execution.engine.work, f"SELECT {moment}", call.values).fetchall()[0][0]
+    value = execution.engine.without_tables(f"SELECT {moment}", used_values(f"SELECT {moment}", call.values))
     position = Position.at(call.text, travel.table.offset)
     if value is None:
         raise DataError("the version of a time travel clause is NULL", position=position)
@@ -115,7 +125,7 @@ def _version(execution: Execution, travel: st.TimeTravel, call: Call) -> int:
 
 def prepare(execution: Execution, work: ch.Work, text: str) -> Reads:
     """Makes the lake tables that `text` names visible to DuckDB, as the transaction sees them; says which they are."""
-    if not _QUERY_WORD.search(text):
+    if not QUERY_WORD.search(text):
         return Reads()  # nothing in it can name a table
     execution.engine.show_only(work.namespace.tables.keys())
     tables, files = _names(execution, work, text)
@@ -130,7 +140,7 @@ def _names(execution: Execution, work: ch.Work, text: str) -> tuple[list[Table],
     if names is None:
         words = mentions(text)
         return [t for t in work.namespace.tables.values() if fold(t.name) in words], True
-    found: dict[int, Table] = {}
+    found = _by_string(work, text)
     external = bool(_FILE_FUNCTION.search(text))
     for name in names:
         parts = _split(name)
@@ -140,6 +150,14 @@ def _names(execution: Execution, work: ch.Work, text: str) -> tuple[list[Table],
         elif "." in parts[-1] or "/" in parts[-1]:
             external = True
     return list(found.values()), external
+
+
+def _by_string(work: ch.Work, text: str) -> dict[int, Table]:
+    """Tables whose name is a string in a text that calls something: a table function may read them by it (histogram, query_table)."""
+    if "'" not in text or "(" not in text:
+        return {}
+    words = {fold(word.replace("''", "'")) for word in _STRING.findall(text)}
+    return {t.table_id: t for t in work.namespace.tables.values() if fold(t.name) in words or fold(f"{t.schema_name}.{t.name}") in words}
 
 
 def _split(name: str) -> list[str]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lakelite import steps
 from lakelite.language import statements as st
-from lakelite.language.parse import uses_clock
+from lakelite.language.parse import is_volatile, uses_clock
 from lakelite.model import Table
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import changes as ch
@@ -65,8 +65,20 @@ class Transaction:
         done = self._once(operation, call, many)
         self.work = done.work
         if not isinstance(operation, READS_ONLY):
+            self._remember_what_varies(operation, call)
             self.log.append(Logged(operation, call, many, done.constant, done.is_constant, done.rowcount, self._target(operation)))
         return done
+
+    def _remember_what_varies(self, operation: st.Operation, call: Call) -> None:
+        """A statement that answers differently each time cannot be repeated once its rows were shown."""
+        changes = self.work.changes
+        if self.explicit and not changes.volatile and any(map(is_volatile, self._texts(operation, call))):
+            self.work = replace(self.work, changes=replace(changes, volatile=True))
+
+    def _texts(self, operation: st.Operation, call: Call) -> list[str]:
+        """The statement's text and the defaults that it may use."""
+        table = self._target(operation)
+        return [call.text, *(c.default for c in (table.columns if table else ()) if c.default)]
 
     def _once(self, operation: st.Operation, call: Call, many: Sequence[Mapping[str, Any]] | None) -> Done:
         steps.reached("scan")
@@ -83,24 +95,23 @@ class Transaction:
         """now() is the transaction's; outside an explicit one a query may as well ask DuckDB itself."""
         if isinstance(operation, READS_ONLY) and not self.explicit:
             return nullcontext()
-        table = self._target(operation)
-        texts = [call.text, *(c.default for c in (table.columns if table else ()) if c.default)]
-        return clock.fixed(self.execution.engine, self.now_us) if any(map(uses_clock, texts)) else nullcontext()
+        told = any(map(uses_clock, self._texts(operation, call)))
+        return clock.fixed(self.execution.engine, self.now_us) if told else nullcontext()
 
     def _target(self, operation: st.Operation) -> Table | None:
         """The table that the operation's target means now."""
         name = getattr(operation, "target", None)
         return self.work.namespace.find(name.schema, name.name) if isinstance(name, st.Name) else None
 
-    def mark(self) -> tuple[ch.Work, int]:
+    def mark(self) -> tuple[ch.Work, int, int]:
         """Where `reset` can come back to."""
-        return self.work, len(self.log)
+        return self.work, len(self.log), len(self.execution.written)
 
-    def reset(self, mark: tuple[ch.Work, int]) -> None:
+    def reset(self, mark: tuple[ch.Work, int, int]) -> None:
         """Undoes the statements since `mark`; in an autocommit transaction, all that there was."""
-        self.work, count = mark
-        del self.log[count:]
-        self.discard_unpublished()
+        self.work, statements, written = mark
+        del self.log[statements:]
+        self._discard(self.execution.written[written:])
 
     def replay(self, view: LakeView) -> list[int]:
         """Runs every statement that wrote again, on a newer snapshot; returns the new rowcounts. What was handed out stays on record.
@@ -127,7 +138,7 @@ class Transaction:
         self._discard(self.execution.written)
 
     def discard_unpublished(self) -> None:
-        """Removes the files of fragments that are no part of the changes (any more)."""
+        """After a commit: removes the files of fragments that were emptied again, or replaced by a replay."""
         published = {id(s) for s in self.work.changes.staged()}
         self._discard([s for s in self.execution.written if id(s) not in published])
 

@@ -65,8 +65,9 @@ def version_view(catalog: Catalog, snapshot_id: int, position: Position | None =
     return LakeView.load(catalog, snapshot_id)
 
 
-def check_kept(catalog: Catalog, table: Table, snapshot_id: int) -> None:
-    """OperationalError if VACUUM t has removed the rows that `table` had at a version."""
+def check_kept(catalog: Catalog, table: Table, snapshot_id: int, position: Position | None = None) -> None:
+    """OperationalError if VACUUM has removed the rows that `table` had at a version, or was about to."""
     oldest = max(catalog.row("oldest_kept", table_id=table.table_id))
     if snapshot_id < oldest:
-        raise OperationalError(f"version {snapshot_id} of {table.qualified} has expired; the oldest kept one is {oldest}")
+        message = f"version {snapshot_id} of {table.qualified} has expired; the oldest kept one is {oldest}"
+        raise OperationalError(message, hint="DESCRIBE HISTORY lists the kept versions", position=position)

@@ -27,6 +27,7 @@ CREATE TABLE snapshots (
     transaction_id   TEXT    NOT NULL UNIQUE,
     blind            INTEGER NOT NULL CHECK (blind IN (0, 1))
 ) STRICT;
+CREATE INDEX snapshots_by_time ON snapshots (committed_at_us); -- grows with snapshot_id, without two alike
 
 -- What a snapshot did to each table that it changed. table_id NULL: the namespace (schemas). `kinds`: a comma separated list of
 -- namespace, create, drop, schema, append, delete, update, overwrite, compaction (which moves rows and changes none).

@@ -1,7 +1,9 @@
 -- VACUUM: what no kept snapshot can reach. :floor is the oldest snapshot that stays readable.
 
 -- name: floor_by_time
-SELECT coalesce(max(snapshot_id), (SELECT min(snapshot_id) FROM snapshots)) FROM snapshots WHERE committed_at_us <= :time_us AND branch = 'main';
+SELECT coalesce(
+    (SELECT snapshot_id FROM snapshots WHERE committed_at_us <= :time_us AND branch = 'main' ORDER BY committed_at_us DESC LIMIT 1),
+    (SELECT min(snapshot_id) FROM snapshots WHERE branch = 'main'));
 
 -- name: expired_files
 SELECT table_id, path, size_bytes FROM fragments WHERE end_snapshot_id <= :floor AND path IS NOT NULL AND (:table_id IS NULL OR table_id = :table_id);

@@ -3,15 +3,11 @@
 -- name: head
 SELECT max(snapshot_id) FROM snapshots WHERE branch = 'main';
 
--- name: snapshot
-SELECT snapshot_id, parent_id, branch, committed_at_us, author, message, operation, statements, isolation, base_snapshot_id, attempts, transaction_id, blind
-FROM snapshots WHERE snapshot_id = :snapshot;
-
 -- name: snapshot_range
-SELECT min(snapshot_id), max(snapshot_id) FROM snapshots WHERE branch = 'main';
+SELECT (SELECT min(snapshot_id) FROM snapshots WHERE branch = 'main'), (SELECT max(snapshot_id) FROM snapshots WHERE branch = 'main');
 
 -- name: snapshot_at_time
-SELECT max(snapshot_id) FROM snapshots WHERE committed_at_us <= :time_us AND branch = 'main';
+SELECT (SELECT snapshot_id FROM snapshots WHERE committed_at_us <= :time_us AND branch = 'main' ORDER BY committed_at_us DESC LIMIT 1);
 
 -- name: snapshot_of_transaction
 SELECT snapshot_id FROM snapshots WHERE transaction_id = :transaction_id;
@@ -21,7 +17,7 @@ SELECT s.snapshot_id, s.committed_at_us, s.author, s.message, s.operation, s.sta
        coalesce(sum(e.rows_added), 0), coalesce(sum(e.rows_removed), 0),
        (SELECT group_concat(r.explanation, '; ') FROM resolutions r WHERE r.snapshot_id = s.snapshot_id)
 FROM snapshots s LEFT JOIN effects e ON e.snapshot_id = s.snapshot_id
-WHERE s.branch = 'main' AND (:table_id IS NULL OR s.snapshot_id IN (SELECT x.snapshot_id FROM effects x WHERE x.table_id = :table_id)) AND (:table_id IS NULL OR e.table_id = :table_id)
+WHERE s.branch = 'main' AND (:table_id IS NULL OR e.table_id = :table_id)
 GROUP BY s.snapshot_id ORDER BY s.snapshot_id DESC LIMIT :limit;
 
 -- name: schemas

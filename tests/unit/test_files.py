@@ -192,15 +192,14 @@ def test_spill_folders(paths: LakePaths, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 3_000_000])
-def test_hash_and_size(paths: LakePaths, size: int) -> None:
+def test_the_hash(paths: LakePaths, size: int) -> None:
     content = os.urandom(size)
     path = put(paths, content=content)
     assert files.sha256_of(path) == hashlib.sha256(content).hexdigest()
-    assert files.size_of(path) == size
 
 
 def test_hashing_says_which_file(paths: LakePaths, tmp_path: Path) -> None:
-    for act in (files.sha256_of, files.size_of, files.fsync_file, files.fsync_directory):
+    for act in (files.sha256_of, files.fsync_file, files.fsync_directory):
         with pytest.raises(OperationalError, match=r"a file is missing: could not .*nothing"):
             act(tmp_path / "nothing")
     (tmp_path / "link").symlink_to(put(paths))

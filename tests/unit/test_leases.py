@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from pathlib import Path
 
 import pytest
@@ -83,11 +83,38 @@ def test_the_oldest_pin_counts(paths: LakePaths) -> None:
     assert not locks._descriptors
 
 
+@pytest.mark.parametrize("when", ["pin", "unpin"])
+def test_a_garbage_collection_inside_of_pin_or_unpin_may_unpin(paths: LakePaths, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
+    lease = SessionLease(paths, A)
+    for snapshot_id in (5, 7, 7):
+        lease.pin(snapshot_id)
+    real, collected = os.pwrite, []
+
+    def collect_first(fd: int, data: bytes, offset: int) -> int:
+        if not collected:
+            collected.append(7)
+            lease.unpin(7)
+        return real(fd, data, offset)
+
+    monkeypatch.setattr(os, "pwrite", collect_first)
+    if when == "pin":
+        lease.pin(3)
+        lease.unpin(5)
+        lease.unpin(3)
+    else:
+        lease.unpin(5)
+    assert collected == [7]
+    assert live_sessions(paths).alive == {A: 7}
+    lease.unpin(7)
+    assert live_sessions(paths).alive == {A: None}
+    lease.close()
+
+
 @given(st.lists(st.integers(1, 5)))
 def test_pins_are_a_multiset(numbers: list[int]) -> None:
     stored = []
     lease = object.__new__(SessionLease)
-    lease._owner_pid, lease._mutex, lease._pins, lease._fd = os.getpid(), threading.Lock(), Counter(), None
+    lease._owner_pid, lease._mutex, lease._pins, lease._unpinned, lease._fd = os.getpid(), threading.Lock(), Counter(), deque(), -1
     lease._write = stored.append  # type: ignore[method-assign]
     held: list[int] = []
     for number in numbers:
@@ -108,6 +135,7 @@ def test_closing_is_final_and_may_be_repeated(paths: LakePaths) -> None:
     lease.close()
     with pytest.raises(InterfaceError, match="closed"):
         lease.pin(3)
+    lease.unpin(4)
     gone = SessionLease(paths, B)
     (paths.leases / f"{B}.lease").unlink()
     gone.close()
