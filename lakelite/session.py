@@ -36,7 +36,6 @@ from lakelite.transaction.execution import Call, Execution, find_table
 from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.view import LakeView
 
-
 VERSIONS_KEPT = 64
 
 

@@ -75,7 +75,7 @@ class Cache:
 
     @contextmanager
     def _changing(self, table_id: int) -> Iterator[None]:
-        """A block that changes an inline table and what is known of it. Where it was left half-way, the table is made anew before it is used again."""
+        """A block that changes an inline table and what is known of it. If one was left half-way, the table is made anew."""
         if table_id in self._doubtful:
             self._do(f"DROP TABLE IF EXISTS {self._database}.main.inline_{table_id}")
             self._rows.pop(table_id, None)

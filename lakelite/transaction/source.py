@@ -93,9 +93,8 @@ def _version_name(execution: Execution, travel: st.TimeTravel, call: Call) -> st
     execution.pin(version)
     position = Position.at(call.text, travel.table.offset)
     if version > execution.view.snapshot_id:
-        raise ProgrammingError(
-            f"there is no version {version}; the newest one that this statement sees is {execution.view.snapshot_id}", position=position
-        )
+        message = f"there is no version {version}; the newest one that this statement sees is {execution.view.snapshot_id}"
+        raise ProgrammingError(message, hint="DESCRIBE HISTORY lists the versions", position=position)
     view = execution.versions.get(version) or version_view(execution.catalog, version, position)
     table = find_table(ch.Work(view.namespace, ch.ChangeSet()), travel.table, call)
     state = view.state(table)
@@ -120,7 +119,7 @@ def _version(execution: Execution, travel: st.TimeTravel, call: Call) -> int:
         raise ProgrammingError(
             "the lake is younger than that, or its history has expired", hint="DESCRIBE HISTORY lists the kept versions", position=position
         )
-    return int(found)
+    return min(int(found), execution.view.snapshot_id)
 
 
 def prepare(execution: Execution, work: ch.Work, text: str) -> Reads:

@@ -1,0 +1,144 @@
+"""What a replay cannot repeat exactly is a conflict; what it can, is not. And nothing after the commit point is an error."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+import lakelite
+from lakelite.errors import OperationalError, ProgrammingError, TransactionConflict
+from lakelite.transaction import commit as committing
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Two connections to a lake with t(a) = 1, 2 and o(a), empty; the first one for explicit transactions."""
+    with lakelite.connect(tmp_path / "lake", autocommit=True) as mine, lakelite.connect(tmp_path / "lake", autocommit=True) as other:
+        mine.execute("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1), (2); CREATE TABLE o (a INTEGER)")
+        yield mine, other
+
+
+def rows(con, table="t"):
+    return sorted(con.execute(f"FROM {table}").fetchall())
+
+
+def test_rows_drawn_at_random_and_shown_are_not_drawn_again(pair):
+    mine, other = pair
+    mine.execute("BEGIN; UPDATE t SET a = (random() * 1000)::INTEGER; SELECT * FROM t")
+    other.execute("INSERT INTO t VALUES (3)")
+    with pytest.raises(TransactionConflict):
+        mine.execute("COMMIT")
+    assert rows(mine) == [(1,), (2,), (3,)]
+
+
+@pytest.mark.parametrize("statement", ["CREATE TABLE x AS SELECT * FROM '{f}'", "INSERT OVERWRITE o SELECT * FROM '{f}'"])
+def test_a_file_is_not_read_a_second_time(pair, tmp_path, statement):
+    mine, other = pair
+    (tmp_path / "f.csv").write_text("a\n1\n")
+    mine.execute("BEGIN; DELETE FROM t WHERE a = 2")
+    mine.execute(statement.format(f=tmp_path / "f.csv"))
+    (tmp_path / "f.csv").write_text("a\n2\n")
+    other.execute("INSERT INTO t VALUES (3)")
+    with pytest.raises(TransactionConflict) as raised:
+        mine.execute("COMMIT")
+    assert raised.value.conflicts[0].kind == "external data"
+
+
+def test_a_table_of_ones_own_does_not_mind_other_tables(pair, tmp_path):
+    mine, other = pair
+    (tmp_path / "f.csv").write_text("a\n1\n")
+    mine.execute(f"BEGIN; CREATE TABLE x (a INTEGER); COPY x FROM '{tmp_path / 'f.csv'}'")
+    (tmp_path / "f.csv").write_text("a\n2\n")
+    other.execute("CREATE TABLE y (a INTEGER)")
+    mine.execute("COMMIT")
+    assert rows(mine, "x") == [(1,)]
+
+
+def test_rows_inserted_into_a_new_table_survive_a_replay(pair):
+    mine, other = pair
+    mine.execute("BEGIN; CREATE TABLE x (a INTEGER); INSERT INTO x VALUES (7); DELETE FROM t WHERE a = 1")
+    other.execute("INSERT INTO t VALUES (1)")
+    mine.execute("COMMIT")
+    assert rows(mine, "x") == [(7,)]
+    assert rows(mine) == [(2,)]
+
+
+def test_a_failed_statement_leaves_the_files_that_a_replay_needs(pair):
+    mine, other = pair
+    mine.execute("BEGIN; INSERT INTO t SELECT range + 10 FROM range(5000); UPDATE t SET a = a + 1")
+    with pytest.raises(ProgrammingError):
+        mine.execute("INSERT INTO t VALUES (1, 2, 3)")
+    other.execute("INSERT INTO t VALUES (5)")
+    mine.execute("COMMIT")
+    assert rows(mine)[:3] == [(2,), (3,), (6,)]
+    assert len(rows(mine)) == 5003
+
+
+def test_time_travel_stays_within_the_base(pair):
+    mine, other = pair
+    mine.execute("BEGIN")
+    newest = mine.execute("SELECT count(*) FROM t AT (TIMESTAMP => '2999-01-01')").fetchall()
+    other.execute("INSERT INTO t VALUES (3)")
+    assert mine.execute("SELECT count(*) FROM t AT (TIMESTAMP => '2999-01-01')").fetchall() == newest == [(2,)]
+    with pytest.raises(ProgrammingError, match="no version 4"):
+        mine.execute("SELECT count(*) FROM t AT (VERSION => 4)")
+
+
+def test_a_moment_sees_no_table(pair):
+    mine, _ = pair
+    with pytest.raises(ProgrammingError):
+        mine.execute("SELECT * FROM t AT (VERSION => (SELECT max(a) FROM t))")
+
+
+def test_many_versions_in_one_statement(pair):
+    mine, _ = pair
+    for _ in range(70):
+        mine.execute("UPDATE t SET a = a + 1")
+    newest = mine.last_commit.snapshot_id
+    parts = " UNION ALL ".join(f"SELECT min(a) FROM t AT (VERSION => {v})" for v in range(newest - 69, newest + 1))
+    assert sorted(mine.execute(parts).fetchall()) == [(i,) for i in range(2, 72)]
+    assert mine.execute(f"SELECT count(*) FROM t AT (VERSION => 2) JOIN t AT (VERSION => {newest}) x ON true").fetchall() == [(4,)]
+
+
+@pytest.mark.parametrize("statement", ["DROP TABLE IF EXISTS t", "CREATE OR REPLACE TABLE t (z DOUBLE)", "TRUNCATE t", "DELETE FROM t"])
+def test_autocommit_that_names_no_lost_column_runs_on_the_head(pair, statement, monkeypatch):
+    mine, other = pair
+    before_lock(monkeypatch, lambda: other.execute("CREATE OR REPLACE TABLE t (b VARCHAR)"))
+    mine.execute(statement)
+    assert other.last_commit is not None
+    assert mine.last_commit.snapshot_id == other.last_commit.snapshot_id + 1
+
+
+def test_an_error_after_the_commit_point_is_a_warning(pair, monkeypatch):
+    mine, other = pair
+
+    def fails(*_):
+        raise duckdb.InterruptException("INTERRUPT Error: Interrupted!")
+
+    monkeypatch.setattr(mine._session._engine, "renumber", fails)
+    cursor = mine.execute("INSERT INTO t VALUES (9)")
+    assert any("cache" in text for _, text in cursor.messages)
+    assert mine.last_commit is not None
+    assert rows(other) == [(1,), (2,), (9,)]
+
+
+def test_history_that_has_expired_is_no_conflict_in_words_only(pair, monkeypatch):
+    mine, other = pair
+    mine.execute("BEGIN; DELETE FROM t WHERE a = 1")
+    other.execute("INSERT INTO t VALUES (3)")
+    monkeypatch.setattr(committing, "_winners", lambda *_: [])
+    with pytest.raises(OperationalError, match="expired"):
+        mine.execute("COMMIT")
+
+
+def before_lock(monkeypatch, act):
+    """Runs `act` once, when the next commit is about to take its lock."""
+    from lakelite import steps
+
+    waiting = [act]
+
+    def hook(step):
+        if step == "sync_directory" and waiting:
+            waiting.pop()()
+
+    monkeypatch.setattr(steps, "hook", hook)

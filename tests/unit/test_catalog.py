@@ -1,0 +1,146 @@
+"""The catalog's SQLite file: errors that never come alone, and what its queries cost (lakelite.catalog.store)."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import lakelite
+from lakelite.catalog import store
+from lakelite.catalog.queries import migrations, queries
+from lakelite.catalog.store import Catalog, CommitFailed, open_catalog
+from lakelite.errors import CannotOpen, DataError, InternalError, OperationalError
+from lakelite.storage.locks import CommitLock
+
+EACH_STATEMENT = ("head", "effects", "snapshot_range", "oldest_kept", "fragments", "fragments_born", "fragments_gone", "statistics", "vectors")
+EACH_COMMIT = ("winners", "row_counts", "snapshot_of_transaction", "inline_rows", "end_fragment", "end_vector", "end_columns", "add_snapshot")
+GROWING = ("snapshots", "effects", "fragments", "fragment_statistics", "deletion_vectors", "inline_rows", "columns", "tables", "table_names")
+
+
+class Failing:
+    """A sqlite3 connection that refuses some statements."""
+
+    def __init__(self, connection: sqlite3.Connection, *refused: str) -> None:
+        self._connection = connection
+        self._refused = refused
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+        if sql in self._refused:
+            error = sqlite3.OperationalError("disk I/O error")
+            error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+            raise error
+        return self._connection.execute(sql, *parameters)
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    made = open_catalog(tmp_path / "catalog.sqlite", create=True)
+    yield made
+    made.close()
+
+
+def refuse(catalog: Catalog, *refused: str) -> None:
+    catalog._sqlite = Failing(catalog._sqlite, *refused)  # type: ignore[assignment]
+
+
+def check_given_up(catalog: Catalog) -> None:
+    """Another connection can write at once, and sees nothing of what was not committed; this one is over."""
+    other = open_catalog(catalog.path, create=False)
+    with other.transaction("trying") as writer:
+        assert writer.reserve("row", 1) == 1
+    other.close()
+    with pytest.raises(InternalError, match="closed"):
+        catalog.head()
+    with pytest.raises(InternalError, match="closed"), catalog.transaction("trying"):
+        pass
+
+
+def test_a_number_beyond_64_bits(catalog: Catalog) -> None:
+    with pytest.raises(DataError, match="too large"):
+        catalog.rows("history", table_id=None, limit=2**63)
+
+
+def test_the_error_of_a_rollback_does_not_hide_the_one_before(catalog: Catalog) -> None:
+    refuse(catalog, "ROLLBACK")
+    with pytest.raises(InternalError, match="CHECK") as caught, catalog.transaction("trying") as writer:
+        writer.run_many("reserve", [{"name": "row", "count": 100}, {"name": "row", "count": -1000}])
+    assert caught.value.__cause__.__notes__ == ["ROLLBACK failed as well: disk I/O error"]
+    check_given_up(catalog)
+
+
+def test_the_error_of_a_rollback_does_not_hide_that_commit_failed(catalog: Catalog) -> None:
+    refuse(catalog, "COMMIT", "ROLLBACK")
+    with pytest.raises(CommitFailed) as caught, catalog.publication("committing") as writer:
+        writer.reserve("row", 100)
+    assert isinstance(caught.value.args[0], OperationalError)
+    check_given_up(catalog)
+
+
+def test_a_page_that_is_damaged_is_found_before_the_commit_lock_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "lake"
+    con = lakelite.connect(path, autocommit=True)
+    con.execute("create table t as select range as a from range(500)")
+    con.close()
+    catalog = path / "catalog.sqlite"
+    content = catalog.read_bytes()
+    monkeypatch.setattr(CommitLock, "acquire", lambda *_: pytest.fail("the commit lock was taken"))
+    with sqlite3.connect(catalog) as sqlite:
+        page = sqlite.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'fragments_born'").fetchone()[0]
+    sqlite.close()
+    damaged = bytearray(content)
+    damaged[(page - 1) * 4096 : page * 4096] = bytes(4096)
+    catalog.write_bytes(damaged)
+    with pytest.raises(CannotOpen, match="damaged"):
+        lakelite.connect(path)
+    monkeypatch.undo()
+    monkeypatch.setattr(store, "CHECKED_BYTES", len(content) - 1)  # a large one is not read as a whole
+    lakelite.connect(path).close()
+
+
+def plan(query: str) -> list[str]:
+    with sqlite3.connect(":memory:") as sqlite:
+        for script in migrations():
+            sqlite.executescript(script)
+        text = queries()[query]
+        rows = sqlite.execute(f"EXPLAIN QUERY PLAN {text}", dict.fromkeys(re.findall(r":(\w+)", text), 1)).fetchall()
+    sqlite.close()
+    return [row[3] for row in rows]
+
+
+@pytest.mark.parametrize("query", [*EACH_STATEMENT, *EACH_COMMIT, "snapshot_at_time", "floor_by_time"])
+def test_no_growing_table_is_read_as_a_whole(query: str) -> None:
+    steps = plan(query)
+    assert not [s for s in steps if re.match(rf"SCAN ({'|'.join(GROWING)}|[a-z])\b", s)], steps
+    if query.endswith("_time"):
+        assert any("snapshots_by_time (committed_at_us<?)" in s for s in steps), steps
+
+
+@pytest.mark.parametrize("query", ["head", "snapshot_range", "snapshot_at_time"])
+def test_the_ends_of_a_long_history_are_found_at_once(query: str, catalog: Catalog) -> None:
+    sqlite = catalog._sqlite
+    sqlite.execute("BEGIN")
+    sqlite.execute(
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
+        " INSERT INTO snapshots SELECT i, i - 1, 'main', 4000000000000000 + i, NULL, NULL, 'x', '[]', 'x', i - 1, 1, 't' || i, 0 FROM n"
+    )
+    sqlite.execute("COMMIT")
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    sqlite.set_progress_handler(count, 100)
+    found = catalog.row(query, **({"time_us": 4_000_000_000_000_005} if query == "snapshot_at_time" else {}))
+    sqlite.set_progress_handler(None, 0)
+    assert found == {"head": (20_000,), "snapshot_range": (0, 20_000), "snapshot_at_time": (5,)}[query]
+    assert steps < 5, "hundreds of SQLite's instructions"
