@@ -128,7 +128,7 @@ def _command(arguments: Sequence[str]) -> int:
 
     create = not (options.no_create or (options.read_only and options.lake))
     path = options.lake or TEMPORARY
-    connection = lakelite.connect(path, autocommit=True, isolation=options.isolation, read_only=options.read_only, create=create)
+    connection = lakelite.connect(path, autocommit=True, isolation=options.isolation, read_only=options.read_only, create=create, preload=False)
     try:
         return _work(Runner(connection, sys.stdout, sys.stderr, options.mode), options)
     finally:

@@ -8,6 +8,7 @@ from typing import Any
 from lakelite.errors import InterfaceError
 from lakelite.opening import open_lake
 from lakelite.parameters import Parameters
+from lakelite.preload import start as start_preload
 from lakelite.results import Message, Result
 from lakelite.session import Session
 from lakelite.settings import DEFAULT_LEVEL, level_named
@@ -25,11 +26,12 @@ def connect(
     read_only: bool = False,
     create: bool = True,
     author: str | None = None,
+    preload: bool = True,
 ) -> Connection:
     """Opens the lake in directory `path`, or makes one there; ":memory:" is a temporary one.
 
     `autocommit`: each statement commits by itself; else (PEP 249) a statement opens a transaction that `commit()` ends.
-    `author`: recorded with every snapshot. Raises CannotOpen, and nothing was written.
+    `author`: recorded with every snapshot. `preload`: load what the first write needs in the background. Raises CannotOpen, and nothing was written.
     """
     level_named(isolation)
     opened = open_lake(str(path), create=create, read_only=read_only)
@@ -38,6 +40,8 @@ def connect(
     except BaseException:
         opened.close()
         raise
+    if preload and not read_only:
+        start_preload()
     return Connection(session)
 
 
