@@ -41,6 +41,11 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__() -> list[str]:
+    """The public names, those that are loaded later among them."""
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
     """Loads the interface when it is first asked for (PEP 562)."""
     if name in ("connect", "Connection", "Cursor"):

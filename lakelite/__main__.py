@@ -76,7 +76,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--csv", dest="mode", action="store_const", const="csv", help="the same as --mode csv")
     parser.add_argument("--read-only", action="store_true", help="refuse every change")
     parser.add_argument("--no-create", action="store_true", help="refuse a lake that does not exist")
-    parser.add_argument("--isolation", metavar="LEVEL", type=_level, default=LEVELS[0], help=f"{', '.join(LEVELS)} (default: the first)")
+    parser.add_argument("--author", metavar="NAME", help="recorded with every snapshot; DESCRIBE HISTORY and conflicts show it")
+    parser.add_argument("--isolation", metavar="LEVEL", type=_level, default=LEVELS[0], help=f"{LEVELS[0]}, the default; {' and '.join(LEVELS[1:])} are not available yet")
     parser.add_argument("--safe", action="store_true", help="not available yet")
     parser.add_argument("--version", action="version", version=f"lakelite {__version__}")
     return parser
@@ -128,7 +129,15 @@ def _command(arguments: Sequence[str]) -> int:
 
     create = not (options.no_create or (options.read_only and options.lake))
     path = options.lake or TEMPORARY
-    connection = lakelite.connect(path, autocommit=True, isolation=options.isolation, read_only=options.read_only, create=create, preload=False)
+    connection = lakelite.connect(
+        path,
+        autocommit=True,
+        isolation=options.isolation,
+        read_only=options.read_only,
+        create=create,
+        author=options.author,
+        preload=False,
+    )
     try:
         return _work(Runner(connection, sys.stdout, sys.stderr, options.mode), options)
     finally:

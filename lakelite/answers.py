@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from lakelite.catalog import look
 from lakelite.catalog.store import Catalog
 from lakelite.errors import NotSupportedError, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.model import fold
-from lakelite.settings import Settings
 from lakelite.transaction.changes import Work
 from lakelite.transaction.execution import Call, find_table, missing_schema
 
 
-def answer(operation: st.Operation, work: Work, call: Call, catalog: Catalog, settings: Settings, lake_name: str) -> look.Answer:
-    """The answer to a statement that only looks; raises its ordinary error."""
+def answer(
+    operation: st.Operation, work: Work, call: Call, catalog: Catalog, settings: Mapping[str, tuple[str, str]], lake_name: str
+) -> look.Answer:
+    """The answer to a statement that only looks; raises its ordinary error. `settings`: those that SHOW knows, with value and description."""
     match operation:
         case st.ShowTables(everything=True):
             return look.show_all_tables(work.namespace, lake_name)
@@ -33,8 +36,7 @@ def answer(operation: st.Operation, work: Work, call: Call, catalog: Catalog, se
     raise NotSupportedError(f"{type(operation).__name__} is not supported")
 
 
-def _settings(name: str | None, work: Work, settings: Settings) -> look.Answer:
-    known = settings.all()
+def _settings(name: str | None, work: Work, known: Mapping[str, tuple[str, str]]) -> look.Answer:
     if name is None or name.lower() in known:
         return look.show_settings(known, name and name.lower())
     table = work.namespace.find(None, name)

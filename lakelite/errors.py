@@ -183,7 +183,7 @@ class Conflict:
             f"  yours: {self.statement}",
         ]
         if self.rows is not None:
-            lines.append(f"  rows: {self.rows}" + (f" ({', '.join(self.keys)})" if self.keys else ""))
+            lines.append(f"  rows changed by the winner: {self.rows}" + (f" ({', '.join(self.keys)})" if self.keys else ""))
         if self.accepted_at:
             lines.append(f"  isolation level {self.accepted_at} would have accepted it")
         return "\n".join(lines)

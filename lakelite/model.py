@@ -21,9 +21,12 @@ ROW_ID_COLUMN = "_row_id"
 ROW_ID_FIELD = 2147483540  # the field id that Iceberg v3 reserves for _row_id
 
 
+_FOLDED = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+
+
 def fold(name: str) -> str:
     """The form under which two identifiers are the same one. ASCII only, as DuckDB and SQLite both do; the one place that knows."""
-    return "".join(chr(ord(c) + 32) if "A" <= c <= "Z" else c for c in name)
+    return name.translate(_FOLDED)
 
 
 def quote(name: str) -> str:

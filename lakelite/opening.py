@@ -15,7 +15,7 @@ from lakelite.errors import CannotOpen, OperationalError
 from lakelite.model import Limits
 from lakelite.storage import files
 from lakelite.storage.locks import CommitLock
-from lakelite.storage.place import check_place
+from lakelite.storage.place import NO_LAKE, check_place
 
 CLOSE_LOCK_MS = 2_000
 _ID_LETTERS = string.ascii_lowercase + string.digits
@@ -48,7 +48,7 @@ def open_lake(path: str, *, create: bool, read_only: bool) -> Opened:
     try:
         paths = check_place(Path(temporary or path), create=create or temporary is not None, read_only=read_only and temporary is None)
         if not paths.catalog.exists() and read_only and temporary is None:
-            raise CannotOpen(f"there is no lake at {paths.root}", hint="open it without read_only to create it")
+            raise CannotOpen(f"there is no lake at {paths.root}", hint=NO_LAKE)
         lock, catalog = _open(paths, create=create or temporary is not None, durable=temporary is None)
     except BaseException:
         if temporary is not None:

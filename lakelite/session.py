@@ -16,21 +16,23 @@ from typing import Any
 import duckdb
 
 from lakelite import answers, errors, results
+from lakelite.catalog.look import Answer
 from lakelite.catalog.store import Catalog
 from lakelite.errors import CommitUnknown, Error, InterfaceError, NotSupportedError, OperationalError, ProgrammingError, TransactionConflict
 from lakelite.language import statements as st
-from lakelite.language.parse import iter_statements
+from lakelite.language.parse import iter_statements, parse_piece, split_script
 from lakelite.maintenance import flush as flushing
 from lakelite.maintenance.vacuum import vacuum
 from lakelite.opening import Opened
 from lakelite.parameters import Parameters, names_of, values_of
 from lakelite.results import Result
-from lakelite.settings import DUCKDB_SETTINGS, Settings, level_named
+from lakelite.settings import DUCKDB_SETTINGS, RESULT_SETTINGS, Settings, level_named
 from lakelite.storage import files
 from lakelite.storage.engine import Engine
 from lakelite.storage.engine_errors import translate
 from lakelite.storage.leases import SessionLease
 from lakelite.transaction import commit as committing
+from lakelite.transaction.changes import Work
 from lakelite.transaction.commit import CommitResult, Landing
 from lakelite.transaction.execution import Call, Execution, find_table
 from lakelite.transaction.transaction import Transaction
@@ -294,7 +296,7 @@ class Session:
             tx.discard_unpublished()
         except Error as error:  # the commit has landed: its answer must not be an error, and VACUUM will find the file
             messages.append((errors.Warning, f"a file that is not needed could not be removed: {error.message}"))
-        return messages + self._flush_what_is_due(tx)
+        return messages + self._flush_what_is_due(committed)
 
     def _remove_unless_landed(self, tx: Transaction) -> None:
         """After a failed commit. Where the catalog cannot be asked, files stay: VACUUM will know, once this session is over."""
@@ -305,12 +307,12 @@ class Session:
         if not landed:
             tx.discard()
 
-    def _flush_what_is_due(self, tx: Transaction) -> list[results.Message]:
+    def _flush_what_is_due(self, committed: CommitResult) -> list[results.Message]:
         """Upkeep after a commit. It never fails the statement: what went wrong is a message, and the next commit tries again."""
         try:
-            for change in tx.work.changes.tables.values():
-                if any(s.fragment.storage == "inline" for s in change.staged.values()):
-                    self._flush(change.table.table_id)
+            for table_id, counts in committed.inline.items():
+                if flushing.is_due(*counts, self._settings.limits):
+                    self._flush(table_id)
         except (Error, duckdb.Error) as error:
             return [] if isinstance(error, TransactionConflict) else [(errors.Warning, f"small fragments could not be moved into a file: {error}")]
         return []
@@ -319,7 +321,7 @@ class Session:
         tx = self._start(explicit=True, isolation=self.isolation, read_only=False)
         try:
             table = tx.work.namespace.by_id.get(table_id)
-            if table is None or not flushing.is_due(tx.base.state(table), self._settings.limits):
+            if table is None:
                 return
             flushing.flush(tx, table)
             if tx.work.changes.writes:
@@ -361,7 +363,7 @@ class Session:
     def _set(self, operation: st.SetOption) -> Result:
         name = operation.name.lower()
         if name in DUCKDB_SETTINGS:
-            if self._tx is not None and self._tx.log:
+            if name in RESULT_SETTINGS and self._tx is not None and self._tx.log:
                 raise ProgrammingError(
                     f"{name} cannot be changed once a transaction has written", hint="its statements may have to run again; set it before BEGIN"
                 )
@@ -398,14 +400,23 @@ class Session:
 
     def _look(self, operation: st.Operation, call: Call) -> Result:
         if self._tx is not None:
-            answer = answers.answer(operation, self._tx.work, call, self._catalog, self._settings, self._opened.paths.root.name)
+            answer = self._answer(operation, self._tx.work, call)
         else:
             view = self._pinned_view()
             try:
-                answer = answers.answer(operation, committing.work_on(view), call, self._catalog, self._settings, self._opened.paths.root.name)
+                answer = self._answer(operation, committing.work_on(view), call)
             finally:
                 self._lease.unpin(view.snapshot_id)
         return Result(answer.columns, rows=answer.rows)
+
+    def _answer(self, operation: st.Operation, work: Work, call: Call) -> Answer:
+        settings = {**self._settings.all(), **self._duckdb_settings()} if isinstance(operation, st.ShowSettings) else {}
+        return answers.answer(operation, work, call, self._catalog, settings, self._opened.paths.root.name)
+
+    def _duckdb_settings(self) -> dict[str, tuple[str, str]]:
+        """Those of DuckDB that are passed on, each with its value and description."""
+        rows = self._engine.do("SELECT lower(name), value, description FROM duckdb_settings()")
+        return {name: (value, about) for name, value, about in rows if name in DUCKDB_SETTINGS}
 
     def _vacuum(self, operation: st.Vacuum, call: Call) -> Result:
         if self._tx is not None:
@@ -449,10 +460,12 @@ class _Script(Iterator[Result]):
     def __init__(self, session: Session, script: str, parameters: Parameters) -> None:
         self._session = session
         self._parameters = parameters
-        self._pieces = iter_statements(script, names_of(parameters))
+        self._named = names_of(parameters)
+        self._pieces = split_script(script)
 
     def __next__(self) -> Result:
-        return self._session.run(next(self._pieces), self._parameters)
+        piece = next(self._pieces)  # taken before it is parsed: one that is broken does not end the script
+        return self._session.run(parse_piece(piece, self._named), self._parameters)
 
 
 def _do_all(acts: Sequence[Callable[[], None]]) -> None:

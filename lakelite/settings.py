@@ -14,7 +14,8 @@ from lakelite.model import MOST_HOURS, Limits, fold
 
 ISOLATION_LEVELS = ("serializable", "write serializable", "snapshot")
 DEFAULT_LEVEL = "write serializable"
-DUCKDB_SETTINGS = frozenset({"threads", "memory_limit", "max_memory", "timezone", "calendar", "default_order", "default_null_order"})
+RESULT_SETTINGS = frozenset({"timezone", "calendar", "default_order", "default_null_order"})  # what a statement gives depends on them
+DUCKDB_SETTINGS = RESULT_SETTINGS | {"threads", "memory_limit", "max_memory"}
 SHOWN_VALUE = 40  # characters
 _ABOUT = {
     "inline_rows": "a write of at most so many rows is kept inline, in the catalog",

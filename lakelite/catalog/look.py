@@ -65,21 +65,21 @@ def describe_history(catalog: Catalog, table: Table | None, limit: int | None) -
             datetime.fromtimestamp(r[1] / 1_000_000, UTC).replace(tzinfo=None),
             r[2],
             r[4],
-            "; ".join(json.loads(r[5])),
             r[10],
             r[11],
+            "; ".join(json.loads(r[5])),
             r[12],
+            r[3],
             r[7],
             r[8],
-            r[3],
             r[6],
             r[9],
         )
         for r in found
     )
     columns = (
-        ("version", "BIGINT"), ("committed_at", "TIMESTAMP"), ("author", "VARCHAR"), ("operation", "VARCHAR"), ("statements", "VARCHAR"),
-        ("rows_added", "BIGINT"), ("rows_removed", "BIGINT"), ("resolution", "VARCHAR"), ("base_version", "BIGINT"), ("attempts", "BIGINT"),
-        ("message", "VARCHAR"), ("isolation", "VARCHAR"), ("transaction_id", "VARCHAR"),
+        ("version", "BIGINT"), ("committed_at", "TIMESTAMP"), ("author", "VARCHAR"), ("operation", "VARCHAR"), ("rows_added", "BIGINT"),
+        ("rows_removed", "BIGINT"), ("statements", "VARCHAR"), ("resolution", "VARCHAR"), ("message", "VARCHAR"), ("base_version", "BIGINT"),
+        ("attempts", "BIGINT"), ("isolation", "VARCHAR"), ("transaction_id", "VARCHAR"),
     )  # fmt: skip
     return Answer(columns, rows)

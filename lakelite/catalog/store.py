@@ -257,7 +257,7 @@ def open_catalog(
     """
     existed = path.exists()
     if not existed and not create:
-        raise CannotOpen(f"there is no lake at {path.parent}", hint="check the path, or leave out create=False")
+        raise CannotOpen(f"there is no lake at {path.parent}", hint="check the path, or leave out create=False (--no-create)")
     connection = _connect(path)
     with _closed_on_error(connection, path):
         _check_pages(connection, path)
@@ -386,7 +386,7 @@ def _first_snapshot(connection: sqlite3.Connection) -> None:
     """Version 0: the empty lake."""
     connection.execute(
         "INSERT INTO snapshots (snapshot_id, branch, committed_at_us, operation, statements, isolation, attempts, transaction_id, blind)"
-        " VALUES (0, ?, CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER), 'create lake', '[]', 'serializable', 1, 'create-lake', 0)",
+        " VALUES (0, ?, CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER), 'create lake', '[]', 'write serializable', 1, 'create-lake', 0)",
         (MAIN_BRANCH,),
     )
 

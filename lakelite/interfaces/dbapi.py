@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lakelite.errors import InterfaceError
 from lakelite.opening import open_lake
 from lakelite.parameters import Parameters
-from lakelite.preload import start as start_preload
 from lakelite.results import Message, Result
 from lakelite.session import Session
 from lakelite.settings import DEFAULT_LEVEL, level_named
@@ -19,7 +20,7 @@ Description = list[tuple[str, Any, None, None, None, None, None]]
 
 
 def connect(
-    path: str = ":memory:",
+    path: str | os.PathLike[str] = ":memory:",
     *,
     autocommit: bool = False,
     isolation: str = DEFAULT_LEVEL,
@@ -31,18 +32,28 @@ def connect(
     """Opens the lake in directory `path`, or makes one there; ":memory:" is a temporary one.
 
     `autocommit`: each statement commits by itself; else (PEP 249) a statement opens a transaction that `commit()` ends.
-    `author`: recorded with every snapshot. `preload`: load what the first write needs in the background. Raises CannotOpen, and nothing was written.
+    `author`: recorded with every snapshot. `preload`: load now what the first write of a process would
+    wait for (0.2 s). Raises CannotOpen, and nothing was written.
     """
     level_named(isolation)
-    opened = open_lake(str(path), create=create, read_only=read_only)
+    opened = open_lake(_text(path), create=create, read_only=read_only)
     try:
         session = Session(opened, read_only=read_only, author=author, isolation=isolation, autocommit=autocommit)
     except BaseException:
         opened.close()
         raise
     if preload and not read_only:
-        start_preload()
+        for library in ("pyarrow.compute", "pyroaring"):
+            importlib.import_module(library)
     return Connection(session)
+
+
+def _text(path: str | os.PathLike[str]) -> str:
+    """The path of a lake as text; InterfaceError for what is none: `str(None)` would make a lake called None."""
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(text, str):
+        raise InterfaceError(f"the path of a lake is a str or a pathlib.Path, not {type(path).__name__}")
+    return text
 
 
 class Connection:

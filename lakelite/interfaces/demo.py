@@ -29,7 +29,7 @@ The lake stays. Have a look yourself:
 and there, for example:
   SELECT origin, count(*) AS flights FROM flights GROUP BY ALL;
   SELECT count(*) FROM flights AT (VERSION => 5);
-  SELECT * FROM lake.resolutions;
+  DESCRIBE HISTORY flights LIMIT 3;
 """
 
 

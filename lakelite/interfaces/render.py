@@ -19,6 +19,7 @@ from lakelite.interfaces.values import as_json, elide, is_numeric, plain, visibl
 BATCH_ROWS = 1_000
 SAMPLE_ROWS = 10_000
 SHOWN_ROWS = 40
+EXPLAIN = ["explain_key", "explain_value"]
 LEAST_CELLS = 8
 _QUOTED = re.compile('[,"\r\n]').search
 
@@ -149,7 +150,10 @@ class _Cell:
 
 
 def _box(heading: _Heading, rows: Iterable[Row], out: TextIO, style: Style) -> None:
-    """A frame. On a terminal: fitted to its width, and of more than 40 rows the first and the last 20."""
+    """A frame. On a terminal: fitted to its width, and of more than 40 rows the first and the last 20. The plan of EXPLAIN has its own frames."""
+    if heading.names == EXPLAIN:
+        _plan(heading, rows, out)
+        return
     titles = [[_Cell(visible(name)) for name in heading.names], [_Cell(visible(_type_title(t))) for t in heading.types]]
     right = [is_numeric(t) for t in heading.types]
     if style.columns is None:
@@ -163,6 +167,11 @@ def _box(heading: _Heading, rows: Iterable[Row], out: TextIO, style: Style) -> N
     gap = [[_Cell("·") for _ in right]] if hidden else []
     _frame(layout, titles, chain(head, gap, tail), out)
     _hidden_note(len(head) + len(tail) + hidden, hidden, len(right), sum(c >= 0 for c in layout.order), out)
+
+
+def _plan(heading: _Heading, rows: Iterable[Row], out: TextIO) -> None:
+    for _, value in rows:
+        out.write("\n".join(map(visible, plain(value, heading.types[1]).rstrip("\n").split("\n"))) + "\n")
 
 
 def _cells(heading: _Heading, rows: Iterable[Row]) -> Iterator[list[_Cell]]:

@@ -17,7 +17,7 @@ BY_FIRST_WORDS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("MERGE",), "MERGE INTO", "use UPDATE … WHERE and INSERT INTO … SELECT in one transaction"),
     (("OPTIMIZE",), "OPTIMIZE", "INSERT OVERWRITE t FROM t writes a table anew"),
     (("RESTORE",), "RESTORE", "INSERT OVERWRITE t SELECT * FROM t AT (VERSION => n) brings an earlier state back"),
-    (("CHECK",), "CHECK LAKE", "each read checks the files that it uses"),
+    (("CHECK",), "CHECK LAKE", "sizes are checked when a file is opened, its SHA-256 is in the catalog"),
     (("BACKUP",), "BACKUP", "close the lake and copy its directory"),
     (("EXPORT",), "EXPORT", "use COPY t TO 'file.parquet' for each table"),
     (("IMPORT",), "IMPORT", "use COPY t FROM 'file.parquet' for each table"),

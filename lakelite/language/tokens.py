@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from lakelite.model import Limits, fold
@@ -47,6 +48,7 @@ NOT_NAMES = frozenset(
     """.split()
 )
 """Words that DuckDB does not take as the name or alias of a table or column unless they are quoted (`duckdb_keywords()`)."""
+_SHORT = 10_000
 
 
 class Token(NamedTuple):
@@ -85,13 +87,33 @@ def split_script(script: str) -> Iterator[Piece]:
 
 
 def lex(text: str) -> list[Token]:
-    """The tokens of `text`, without comments."""
+    """The tokens of `text`, without comments. Of short texts the last few are kept: a statement is looked at several times."""
+    return list(_lexed(text)) if len(text) <= _SHORT else _all_tokens(text)
+
+
+@lru_cache(maxsize=32)
+def _lexed(text: str) -> tuple[Token, ...]:
+    return tuple(_all_tokens(text))
+
+
+def _all_tokens(text: str) -> list[Token]:
     tokens: list[Token] = []
     position = 0
     while position < len(text):
         found, position = _scan(text, position, 0)
         tokens += found
     return tokens
+
+
+def without_leading_comments(text: str) -> str:
+    """`text` from its first token on; only what is in front of that is looked at."""
+    position = 0
+    while found := _TOKEN.match(text, position):
+        kind = found.lastgroup or ""
+        if kind not in ("line", "block"):
+            return text[found.start(kind) :]
+        position = _opened(text, kind, found.start(kind), found.end())[1]
+    return text
 
 
 def is_complete(text: str) -> bool:

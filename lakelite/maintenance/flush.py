@@ -9,17 +9,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lakelite import composition, deletion
-from lakelite.contents import TableState
 from lakelite.model import Limits, Table, quote
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import changes as ch
 from lakelite.transaction.transaction import Transaction
 
 
-def is_due(state: TableState, limits: Limits) -> bool:
-    """Whether the table has so many inline fragments, or rows in them, that reading them costs more than a file would."""
-    inline = [f for f in state.fragments.values() if f.storage == "inline"]
-    return len(inline) > limits.flush_fragments or sum(f.row_count for f in inline) > limits.flush_rows
+def is_due(fragments: int, rows: int, limits: Limits) -> bool:
+    """Whether a table has so many inline fragments, or rows in them, that reading them costs more than a file would."""
+    return fragments > limits.flush_fragments or rows > limits.flush_rows
 
 
 def flush(tx: Transaction, table: Table) -> None:

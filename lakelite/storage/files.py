@@ -38,14 +38,14 @@ _OUR_FOLDER = re.compile(r"0|[1-9][0-9]{0,18}")
 _PLAIN: dict[int, tuple[str, str | None]] = {
     errno.ENOSPC: ("the disk is full", "free some space, then run it again"),
     errno.EDQUOT: ("the disk quota is used up", "free some space or have the quota raised, then run it again"),
-    errno.EIO: ("the disk reported an input/output error", "look at the system log; run CHECK LAKE before you go on"),
+    errno.EIO: ("the disk reported an input/output error", "look at the system log, and keep a copy of the lake before you go on"),
     errno.EFBIG: ("the file would be larger than this process may write", "raise the limit (ulimit -f), then run it again"),
     errno.EROFS: ("the file system is read-only", "open the lake read-only, or mount it for writing"),
     errno.EACCES: ("permission denied", "check the owner and the mode of the lake's files"),
     errno.EPERM: ("permission denied", "check the owner and the mode of the lake's files"),
     errno.EMFILE: ("this process has too many open files", "close connections, or raise the limit (ulimit -n)"),
     errno.ENFILE: ("the system has too many open files", None),
-    errno.ENOENT: ("a file is missing", "run CHECK LAKE: something other than lakelite removed it"),
+    errno.ENOENT: ("a file is missing", "something other than lakelite removed it: restore it from a copy of the lake"),
     errno.ENOTDIR: ("a part of the path is a file, not a directory", None),
     errno.ELOOP: ("a symbolic link where none may be", "replace the link by what it points to"),
     errno.ENOTSUP: ("the file system cannot do it", "keep the lake on a local disk"),
@@ -126,7 +126,7 @@ class LakePaths:
         if size_bytes is not None and status.st_size != size_bytes:
             raise OperationalError(
                 f"the data file {path} has {status.st_size} bytes, the catalog says {size_bytes}: it was changed or cut off",
-                hint="run CHECK LAKE, and restore the file from a backup",
+                hint="restore the file from a copy of the lake",
             )
         return path
 

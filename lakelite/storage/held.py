@@ -7,7 +7,8 @@ same values: those go the short way, all others through Arrow.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,13 +23,21 @@ _EXACT: dict[str, str] = {
 _DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
 
 
-def _arrow_type(stored: str) -> Callable[[], pa.DataType] | None:
+@lru_cache(maxsize=256)
+def _schema(columns: tuple[tuple[str, str], ...]) -> pa.Schema | None:
+    """The Arrow schema of the columns, or None if one is of a type that has to go through Arrow."""
     import pyarrow as pa
 
-    if stored in _EXACT:
-        return getattr(pa, _EXACT[stored])  # type: ignore[no-any-return]
-    decimal = _DECIMAL.fullmatch(stored)
-    return (lambda: pa.decimal128(int(decimal[1]), int(decimal[2]))) if decimal else None
+    fields: list[tuple[str, pa.DataType]] = []
+    for name, stored in columns:
+        decimal = _DECIMAL.fullmatch(stored)
+        if decimal:
+            fields.append((name, pa.decimal128(int(decimal[1]), int(decimal[2]))))
+        elif stored in _EXACT:
+            fields.append((name, getattr(pa, _EXACT[stored])()))
+        else:
+            return None
+    return pa.schema(fields)
 
 
 def fetch(
@@ -37,8 +46,8 @@ def fetch(
     """The rows of a SELECT whose columns are `columns` (name and stored type); None if they are more than `most` (None: any number will do)."""
     import pyarrow as pa
 
-    kinds = [_arrow_type(stored) for _, stored in columns]
-    if any(kind is None for kind in kinds):
+    schema = _schema(tuple(columns))
+    if schema is None:
         return _as_arrow(cursor, sql, parameters, most)
     answer = cursor.execute(sql, dict(parameters)) if parameters else cursor.execute(sql)
     rows = answer.fetchall() if most is None else answer.fetchmany(most + 1)
@@ -46,7 +55,6 @@ def fetch(
         return None
     if most is not None:
         answer.fetchall()  # DuckDB is done with a statement only when its result has been read to the end
-    schema = pa.schema([(name, kind()) for (name, _), kind in zip(columns, kinds, strict=True) if kind is not None])
     return pa.table([[row[i] for row in rows] for i in range(len(columns))], schema=schema)
 
 

@@ -81,7 +81,7 @@ def _check_kind(paths: LakePaths, create: bool, read_only: bool) -> None:
 
 def _check_missing(root: Path, create: bool) -> None:
     if not create:
-        raise CannotOpen(f"there is no lake at {root}", hint="check the path; a new lake is made by opening it for writing with create on")
+        raise CannotOpen(f"there is no lake at {root}", hint=NO_LAKE)
     if not os.path.isdir(root.parent):
         raise CannotOpen(f"the directory {root.parent} does not exist, so no lake can be made in it", hint=f"create it first: mkdir -p {root.parent}")
     _check_writable(root.parent)

@@ -11,9 +11,9 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import duckdb
 
@@ -23,6 +23,7 @@ from lakelite.contents import TableState
 from lakelite.errors import CommitUnknown, Conflict, Error, OperationalError, ProgrammingError, TransactionConflict
 from lakelite.language import statements as st
 from lakelite.language.parse import mentions
+from lakelite.language.tokens import without_leading_comments
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import resolve
 from lakelite.transaction.changes import ChangeSet, Work
@@ -37,7 +38,10 @@ RECORDED_CHARACTERS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class CommitResult:
-    """A commit that landed. `resolutions`: how it was reconciled with the winners it met. `already_gone`: rows that a winner had deleted too."""
+    """A commit that landed. `resolutions`: how it was reconciled with the winners it met. `already_gone`: rows that a winner had deleted too.
+
+    `inline`: of each table that was changed, its inline fragments and their rows.
+    """
 
     snapshot_id: int
     base_snapshot_id: int
@@ -46,6 +50,7 @@ class CommitResult:
     transaction_id: str
     already_gone: int = 0
     warnings: tuple[str, ...] = ()
+    inline: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,7 @@ def _meet(tx: Transaction, catalog: Catalog) -> tuple[Verdict, int]:
     head = catalog.head()
     if head == tx.base.snapshot_id:
         return Verdict("rebase"), head
-    statement = "; ".join(entry.call.text for entry in tx.log)
+    statement = "; ".join(without_leading_comments(entry.call.text) for entry in tx.log)
     won = _winners(catalog, tx.base.snapshot_id, head)
     if len(won) != head - tx.base.snapshot_id:
         return _expired(tx, statement), head
@@ -153,7 +158,8 @@ def _expired(tx: Transaction, statement: str) -> Verdict:
 
 def _land(tx: Transaction, landing: Landing, head: int, resolutions: tuple[Resolution, ...]) -> CommitResult:
     view = tx.base.advanced(head)
-    heads = {k: view.state(view.namespace.by_id[k]) for k, c in tx.work.changes.tables.items() if not c.created}
+    deleting = (k for k, c in tx.work.changes.tables.items() if not c.created and (c.deleted or c.dropped))
+    heads = {k: view.state(view.namespace.by_id[k]) for k in deleting}  # rows that are only added need nothing of the head
     gone = sum(_already_gone(tx, table_id, state) for table_id, state in heads.items())
     resolutions = tuple(_worded(r, _gone_by(tx, landing.catalog, r)) if gone else r for r in resolutions)
     record = Record(
@@ -164,7 +170,7 @@ def _land(tx: Transaction, landing: Landing, head: int, resolutions: tuple[Resol
     steps.reached("committed")
     warnings = _tidy(tx, landing.catalog, published)
     steps.reached("answer")
-    return CommitResult(published.snapshot_id, tx.first_base, tx.attempts, resolutions, tx.transaction_id, gone, warnings)
+    return CommitResult(published.snapshot_id, tx.first_base, tx.attempts, resolutions, tx.transaction_id, gone, warnings, published.inline)
 
 
 def _tidy(tx: Transaction, catalog: Catalog, published: Published) -> tuple[str, ...]:
@@ -184,7 +190,7 @@ def _tidy(tx: Transaction, catalog: Catalog, published: Published) -> tuple[str,
 
 def _recorded(tx: Transaction) -> tuple[str, ...]:
     """The statements for the history: each run of equal ones once, and of a very long one the beginning."""
-    texts = [text for text, _ in itertools.groupby(entry.call.text for entry in tx.log)]
+    texts = [text for text, _ in itertools.groupby(without_leading_comments(entry.call.text) for entry in tx.log)]
     return tuple(t if len(t) <= RECORDED_CHARACTERS else f"{t[:RECORDED_CHARACTERS]} … ({len(t)} characters)" for t in texts)
 
 

@@ -94,30 +94,33 @@ class Call:
     values: Mapping[str, Any]
 
 
-def find_table(work: ch.Work, name: st.Name, call: Call) -> Table:
-    """The table a name means; ProgrammingError with near names if there is none."""
+def find_table(work: ch.Work, name: st.Name, call: Call, version: int | None = None) -> Table:
+    """The table a name means; ProgrammingError with near names if there is none. `version`: the past one that `work` is."""
     table = work.namespace.find(name.schema, name.name)
     if table is None:
-        raise no_such_table(work, name, call)
+        raise no_such_table(work, name, call, version)
     return table
 
 
-def no_such_table(work: ch.Work, name: st.Name, call: Call) -> ProgrammingError:
+def no_such_table(work: ch.Work, name: st.Name, call: Call, version: int | None = None) -> ProgrammingError:
     """The error for a name that means no table: the position, near names, and what to type next."""
     position = Position.at(call.text, name.offset)
+    where = "" if version is None else f" in version {version}"
     if is_reserved(name.schema or MAIN_SCHEMA):
         return ProgrammingError(f'schema "{name.schema}" is reserved: it holds no tables of yours', position=position)
     if name.schema is not None and fold(name.schema) not in work.namespace.schemas:
-        return missing_schema(work, name.schema, name.offset, call)
+        return missing_schema(work, name.schema, name.offset, call, where)
     near = difflib.get_close_matches(name.name, [t.name for t in work.namespace.tables.values()], n=3, cutoff=0.5)
     hint = f"did you mean {', '.join(near)}?" if near else "SHOW TABLES lists the tables of this lake"
+    if version is not None:
+        hint = f"{hint} DESCRIBE HISTORY lists the versions" if near else "DESCRIBE HISTORY lists the versions"
     shown = f"{name.schema}.{name.name}" if name.schema else name.name
-    return ProgrammingError(f'table "{shown}" does not exist', hint=hint, position=position)
+    return ProgrammingError(f'table "{shown}" does not exist{where}', hint=hint, position=position)
 
 
-def missing_schema(work: ch.Work, name: str, offset: int, call: Call) -> ProgrammingError:
+def missing_schema(work: ch.Work, name: str, offset: int, call: Call, where: str = "") -> ProgrammingError:
     known = ", ".join(sorted(s.name for s in work.namespace.schemas.values()))
-    return ProgrammingError(f'schema "{name}" does not exist', hint=f"the schemas are: {known}", position=Position.at(call.text, offset))
+    return ProgrammingError(f'schema "{name}" does not exist{where}', hint=f"the schemas are: {known}", position=Position.at(call.text, offset))
 
 
 def is_reserved(schema: str) -> bool:

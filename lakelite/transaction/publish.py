@@ -41,10 +41,11 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """`fragments`: per table, the real id of each staged fragment."""
+    """`fragments`: per table, the real id of each staged fragment. `inline`: its inline fragments and their rows, as they are now."""
 
     snapshot_id: int
     fragments: Mapping[int, Mapping[int, int]]
+    inline: Mapping[int, tuple[int, int]]
 
 
 def publish(
@@ -58,11 +59,11 @@ def publish(
         attempts=record.attempts, transaction_id=record.transaction_id, blind=int(changes.blind and changes.writes),
     )  # fmt: skip
     _schemas(writer, snapshot, changes)
-    fragments = {
-        table_id: _table(writer, snapshot, change, heads.get(table_id))
-        for table_id, change in changes.tables.items()
-        if not (change.created and change.dropped)
-    }
+    fragments: dict[int, Mapping[int, int]] = {}
+    inline: dict[int, tuple[int, int]] = {}
+    for table_id, change in changes.tables.items():
+        if not (change.created and change.dropped):
+            fragments[table_id], inline[table_id] = _table(writer, snapshot, change, heads.get(table_id))
     for schema_id in changes.schemas_dropped:
         _one(writer.run("end_schema", snapshot=snapshot, schema_id=schema_id), f"schema {schema_id}")
     for table_id in changes.reads.keys() | changes.shown.keys():
@@ -72,7 +73,7 @@ def publish(
             "add_resolution", snapshot=snapshot, winner=line.winner_snapshot_id, table_id=line.table_id, rung=line.rung,
             row_count=line.row_count, explanation=line.explanation,
         )  # fmt: skip
-    return Published(snapshot, fragments)
+    return Published(snapshot, fragments, inline)
 
 
 def _schemas(writer: Writer, snapshot: int, changes: ChangeSet) -> None:
@@ -83,7 +84,8 @@ def _schemas(writer: Writer, snapshot: int, changes: ChangeSet) -> None:
         writer.run("add_effect", snapshot=snapshot, table_id=None, kinds="namespace", rows_added=0, rows_removed=0)
 
 
-def _table(writer: Writer, snapshot: int, change: TableChange, head: TableState | None) -> Mapping[int, int]:
+def _table(writer: Writer, snapshot: int, change: TableChange, head: TableState | None) -> tuple[Mapping[int, int], tuple[int, int]]:
+    """Writes the change of one table; `head` is None where it neither deletes nor is based on a table."""
     table = change.table
     if change.created:
         writer.run("add_table", table_id=table.table_id, snapshot=snapshot)
@@ -91,15 +93,25 @@ def _table(writer: Writer, snapshot: int, change: TableChange, head: TableState 
         _add_columns(writer, snapshot, table)
     elif change.dropped:
         _drop(writer, snapshot, table.table_id)
-        return {}
+        return {}, (0, 0)
     elif "schema" in change.kinds:
         writer.run("end_columns", table_id=table.table_id, snapshot=snapshot)
         _add_columns(writer, snapshot, table)
+    before = head.row_count if head is not None else _live_rows(writer, table)[0]
     removed = _delete(writer, snapshot, change, head) if head is not None else 0
     ids = _append(writer, snapshot, change)
-    _check_rows(writer, table, head.row_count if head is not None else 0, change.rows_added, removed)
+    after, inline = _live_rows(writer, table)
+    if after != before + change.rows_added - removed:
+        what = f"{before} + {change.rows_added} - {removed} were expected"
+        raise InternalError(f"{table.qualified} would hold {after} rows; {what}; nothing was committed")
     _effect(writer, snapshot, change, removed)
-    return ids
+    return ids, inline
+
+
+def _live_rows(writer: Writer, table: Table) -> tuple[int, tuple[int, int]]:
+    """The live rows that the catalog counts for a table, and its inline fragments and their rows."""
+    physical, deleted, fragments, rows = writer.row("row_counts", table_id=table.table_id)
+    return physical - deleted, (fragments, rows)
 
 
 def _add_columns(writer: Writer, snapshot: int, table: Table) -> None:
@@ -195,14 +207,6 @@ def _add_fragment(writer: Writer, snapshot: int, staged: Staged) -> int:
         ),
     )  # fmt: skip
     return fragment_id
-
-
-def _check_rows(writer: Writer, table: Table, before: int, added: int, removed: int) -> None:
-    physical, deleted = writer.row("row_counts", table_id=table.table_id)
-    if physical - deleted != before + added - removed:
-        raise InternalError(
-            f"{table.qualified} would hold {physical - deleted} rows; {before} + {added} - {removed} were expected; nothing was committed"
-        )
 
 
 def _effect(writer: Writer, snapshot: int, change: TableChange, removed: int) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -96,7 +97,7 @@ def _version_name(execution: Execution, travel: st.TimeTravel, call: Call) -> st
         message = f"there is no version {version}; the newest one that this statement sees is {execution.view.snapshot_id}"
         raise ProgrammingError(message, hint="DESCRIBE HISTORY lists the versions", position=position)
     view = execution.versions.get(version) or version_view(execution.catalog, version, position)
-    table = find_table(ch.Work(view.namespace, ch.ChangeSet()), travel.table, call)
+    table = find_table(ch.Work(view.namespace, ch.ChangeSet()), travel.table, call, version)
     state = view.state(table)
     check_kept(execution.catalog, table, version, position)  # behind the reading: VACUUM may have come between
     execution.versions[version] = view
@@ -224,7 +225,17 @@ def cast_values(
         for number, values in enumerate(sets[start : start + sets_each]):
             for row in cells:
                 rows.append(f"({', '.join(_cell(c, row, place, number, values, given) for c in table.columns)})")
-        yield f"{ctes}SELECT {stored} FROM (VALUES {', '.join(rows)}) r({columns})", given
+        if len(rows) == 1 and _is_stored_as_it_is(table):
+            select = ", ".join(f"{_cell(c, cells[0], place, 0, sets[start], given)} AS f{c.field_id}" for c in table.columns)
+            yield f"{ctes}SELECT {select}", given
+        else:
+            yield f"{ctes}SELECT {stored} FROM (VALUES {', '.join(rows)}) r({columns})", given
+
+
+@lru_cache(maxsize=256)
+def _is_stored_as_it_is(table: Table) -> bool:
+    """Whether no column of the table needs a conversion or a check on its way to storage."""
+    return all(stored_value(table, c, "x") == "x" for c in table.columns)
 
 
 def _cell(column: Column, row: tuple[str, ...], place: Mapping[str, int], number: int, values: Mapping[str, Any], given: dict[str, Any]) -> str:

@@ -67,7 +67,8 @@ def version_view(catalog: Catalog, snapshot_id: int, position: Position | None =
 
 def check_kept(catalog: Catalog, table: Table, snapshot_id: int, position: Position | None = None) -> None:
     """OperationalError if VACUUM has removed the rows that `table` had at a version, or was about to."""
-    oldest = max(catalog.row("oldest_kept", table_id=table.table_id))
-    if snapshot_id < oldest:
-        message = f"version {snapshot_id} of {table.qualified} has expired; the oldest kept one is {oldest}"
+    of_lake, of_table = catalog.row("oldest_kept", table_id=table.table_id)
+    if snapshot_id < max(of_lake, of_table):
+        what = f"version {snapshot_id}" if snapshot_id < of_lake else f"version {snapshot_id} of {table.qualified}"
+        message = f"{what} has expired; the oldest kept one is {max(of_lake, of_table)}"
         raise OperationalError(message, hint="DESCRIBE HISTORY lists the kept versions", position=position)

@@ -71,8 +71,9 @@ SELECT name, value FROM settings;
 SELECT table_id, path FROM fragments WHERE path IS NOT NULL;
 
 -- name: row_counts
-SELECT (SELECT coalesce(sum(row_count), 0) FROM fragments WHERE table_id = :table_id AND end_snapshot_id IS NULL),
-       (SELECT coalesce(sum(v.cardinality), 0) FROM deletion_vectors v JOIN fragments f USING (fragment_id) WHERE f.table_id = :table_id AND f.end_snapshot_id IS NULL AND v.end_snapshot_id IS NULL);
+SELECT coalesce(sum(f.row_count), 0), coalesce(sum(v.cardinality), 0), coalesce(sum(f.storage = 'inline'), 0), coalesce(sum(f.row_count) FILTER (WHERE f.storage = 'inline'), 0)
+FROM fragments f LEFT JOIN deletion_vectors v ON v.fragment_id = f.fragment_id AND v.end_snapshot_id IS NULL
+WHERE f.table_id = :table_id AND f.end_snapshot_id IS NULL;
 
 -- name: oldest_kept
 SELECT (SELECT min(snapshot_id) FROM snapshots), coalesce((SELECT oldest_kept_id FROM tables WHERE table_id = :table_id), 0);
