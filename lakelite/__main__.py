@@ -77,7 +77,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--read-only", action="store_true", help="refuse every change")
     parser.add_argument("--no-create", action="store_true", help="refuse a lake that does not exist")
     parser.add_argument("--author", metavar="NAME", help="recorded with every snapshot; DESCRIBE HISTORY and conflicts show it")
-    parser.add_argument("--isolation", metavar="LEVEL", type=_level, default=LEVELS[0], help=f"{LEVELS[0]}, the default; {' and '.join(LEVELS[1:])} are not available yet")
+    parser.add_argument(
+        "--isolation",
+        metavar="LEVEL",
+        type=_level,
+        default=LEVELS[0],
+        help=f"{LEVELS[0]}, the default; {' and '.join(LEVELS[1:])} are not available yet",
+    )
     parser.add_argument("--safe", action="store_true", help="not available yet")
     parser.add_argument("--version", action="version", version=f"lakelite {__version__}")
     return parser

@@ -13,9 +13,7 @@ from lakelite.transaction.changes import Work
 from lakelite.transaction.execution import Call, find_table, missing_schema
 
 
-def answer(
-    operation: st.Operation, work: Work, call: Call, catalog: Catalog, settings: Mapping[str, tuple[str, str]], lake_name: str
-) -> look.Answer:
+def answer(operation: st.Operation, work: Work, call: Call, catalog: Catalog, settings: Mapping[str, tuple[str, str]], lake_name: str) -> look.Answer:
     """The answer to a statement that only looks; raises its ordinary error. `settings`: those that SHOW knows, with value and description."""
     match operation:
         case st.ShowTables(everything=True):

@@ -36,7 +36,7 @@ BY_FIRST_WORDS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("FORCE", "CHECKPOINT"), "FORCE CHECKPOINT", "COMMIT makes a transaction durable; nothing else is needed"),
     (("ANALYZE",), "ANALYZE", "statistics are written with each fragment; nothing else is needed"),
     (("REINDEX",), "REINDEX", "a lake has no indexes"),
-    (("LOCK",), "LOCK", "use BEGIN ISOLATION LEVEL SERIALIZABLE"),
+    (("LOCK",), "LOCK", "transactions need no locks: begin one, and run it again if its COMMIT is a conflict"),
     (("GRANT",), "GRANT", "the permissions of the lake's directory decide who may read and write"),
     (("REVOKE",), "REVOKE", "the permissions of the lake's directory decide who may read and write"),
     (("REPLACE",), "REPLACE INTO", "use DELETE and INSERT in one transaction"),

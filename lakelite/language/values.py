@@ -5,9 +5,15 @@ Text in, text out; what is not plainly a list of rows of cells is left to DuckDB
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from lakelite.language.tokens import Token, lex
 
 DEFAULT = "DEFAULT"
+NOT_PLAIN = object()
+_WORDS = {"NULL": None, "TRUE": True, "FALSE": False}
+_RANGES = {f"{kind}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for kind, bits in (("TINYINT", 8), ("SMALLINT", 16), ("INTEGER", 32), ("BIGINT", 64))}
 Cells = tuple[tuple[str, ...], ...]
 
 
@@ -47,6 +53,44 @@ def _row(text: str, tokens: list[Token], index: int) -> tuple[tuple[str, ...], i
                 return (tuple(found), i + 1) if all(found) else None
         depth += (word in ("(", "[", "{")) - (word in (")", "]", "}"))
     return None
+
+
+def constant(text: str, stored: str, parameters: Mapping[str, Any]) -> Any:
+    """The value of a cell that is plainly a constant of the column's stored type, or a parameter that is; else NOT_PLAIN.
+
+    Plain are NULL, TRUE and FALSE, whole numbers within the range of an integer column, and text for VARCHAR: what a cast would
+    leave as it is.
+    """
+    tokens = lex(text)
+    sign = 1
+    if len(tokens) == 2 and tokens[0].word == "-":
+        sign, tokens = -1, tokens[1:]
+    if len(tokens) != 1:
+        return NOT_PLAIN
+    shown = text[tokens[0].start : tokens[0].end]
+    if tokens[0].kind == "param":
+        value = parameters[shown[1:]]
+        return value if sign == 1 and type(value) in (int, str, bool, type(None)) and _is_of(value, stored) else NOT_PLAIN
+    if shown.isascii() and shown.isdigit():
+        value = sign * int(shown)
+    elif sign == 1 and tokens[0].word in _WORDS and tokens[0].kind == "word":
+        value = _WORDS[tokens[0].word]
+    elif sign == 1 and shown[0] == "'" == shown[-1] and tokens[0].kind == "string":
+        value = shown[1:-1].replace("''", "'")
+    else:
+        return NOT_PLAIN
+    return value if _is_of(value, stored) else NOT_PLAIN
+
+
+def _is_of(value: Any, stored: str) -> bool:
+    if value is None:
+        return True
+    if type(value) is int:
+        low, high = _RANGES.get(stored, (0, -1))
+        return bool(low <= value <= high)
+    if type(value) is bool:
+        return stored == "BOOLEAN"
+    return stored == "VARCHAR" and not any("\ud800" <= c <= "\udfff" for c in value)
 
 
 def renamed_parameters(text: str, number: int) -> tuple[str, dict[str, str]]:

@@ -44,8 +44,6 @@ def fetch(
     cursor: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Any], columns: Sequence[tuple[str, str]], most: int | None
 ) -> pa.Table | None:
     """The rows of a SELECT whose columns are `columns` (name and stored type); None if they are more than `most` (None: any number will do)."""
-    import pyarrow as pa
-
     schema = _schema(tuple(columns))
     if schema is None:
         return _as_arrow(cursor, sql, parameters, most)
@@ -55,7 +53,19 @@ def fetch(
         return None
     if most is not None:
         answer.fetchall()  # DuckDB is done with a statement only when its result has been read to the end
-    return pa.table([[row[i] for row in rows] for i in range(len(columns))], schema=schema)
+    return _table(rows, schema)
+
+
+def of_values(columns: Sequence[tuple[str, str]], rows: Sequence[tuple[Any, ...]]) -> pa.Table | None:
+    """An Arrow table of Python values that are what they have to be; None for types that have to go through DuckDB."""
+    schema = _schema(tuple(columns))
+    return None if schema is None else _table(rows, schema)
+
+
+def _table(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.table([[row[i] for row in rows] for i in range(len(schema))], schema=schema)
 
 
 def _as_arrow(cursor: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Any], most: int | None) -> pa.Table | None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from lakelite.errors import CannotOpen
 from lakelite.storage.files import LakePaths, os_error
 
+NO_LAKE = "check the path; to make a lake there, leave out read_only (--read-only) and create=False (--no-create)"
 ALLOW_NETWORK = "LAKELITE_ALLOW_NETWORK_FILESYSTEM"
 _NETWORK_TYPES = frozenset(
     "9p acfs afpfs afs beegfs ceph cifs coda davfs davfs2 drvfs gfs gfs2 glusterfs gpfs lustre ncpfs nfs nfs3 nfs4 ocfs2"
@@ -98,9 +99,7 @@ def _check_empty(paths: LakePaths, create: bool) -> None:
             hint="give the path of a lake, or of a directory that is new or empty",
         )
     if not create:
-        raise CannotOpen(
-            f"the directory {paths.root} is empty, not a lake", hint="check the path; a new lake is made by opening it for writing with create on"
-        )
+        raise CannotOpen(f"the directory {paths.root} is empty, not a lake", hint=NO_LAKE)
     _check_links(paths.root)
     _check_writable(paths.root)
 

@@ -80,9 +80,13 @@ def commit(tx: Transaction, landing: Landing) -> CommitResult:
                 _make_durable(tx)
                 verdict = Verdict("rebase")
             if verdict.outcome == "rebase":
-                return _land(tx, landing, head, settled + verdict.resolutions)
+                landed, published = _land(tx, landing, head, settled + verdict.resolutions)
+                break
         settled += verdict.resolutions
         tx.replay(tx.base.advanced(head))
+    warnings = _renumber(tx, published)
+    steps.reached("answer")
+    return replace(landed, warnings=landed.warnings + warnings)
 
 
 def _make_durable(tx: Transaction) -> None:
@@ -156,7 +160,7 @@ def _expired(tx: Transaction, statement: str) -> Verdict:
     )
 
 
-def _land(tx: Transaction, landing: Landing, head: int, resolutions: tuple[Resolution, ...]) -> CommitResult:
+def _land(tx: Transaction, landing: Landing, head: int, resolutions: tuple[Resolution, ...]) -> tuple[CommitResult, Published]:
     view = tx.base.advanced(head)
     deleting = (k for k, c in tx.work.changes.tables.items() if not c.created and (c.deleted or c.dropped))
     heads = {k: view.state(view.namespace.by_id[k]) for k in deleting}  # rows that are only added need nothing of the head
@@ -168,24 +172,19 @@ def _land(tx: Transaction, landing: Landing, head: int, resolutions: tuple[Resol
     )  # fmt: skip
     published = _publish(tx, landing, record, heads, head, _distinct(resolutions))
     steps.reached("committed")
-    warnings = _tidy(tx, landing.catalog, published)
-    steps.reached("answer")
-    return CommitResult(published.snapshot_id, tx.first_base, tx.attempts, resolutions, tx.transaction_id, gone, warnings, published.inline)
+    warnings = _checkpoint(landing.catalog)
+    result = CommitResult(published.snapshot_id, tx.first_base, tx.attempts, resolutions, tx.transaction_id, gone, warnings, published.inline)
+    return result, published
 
 
-def _tidy(tx: Transaction, catalog: Catalog, published: Published) -> tuple[str, ...]:
-    """What is left to do when the commit has landed. Its answer must not be an error: what goes wrong is a warning."""
-    warnings: list[str] = []
-    try:
-        _checkpoint(catalog)
-    except Error as error:
-        warnings.append(f"the catalog could not be checkpointed: {error.message}")
+def _renumber(tx: Transaction, published: Published) -> tuple[str, ...]:
+    """Keeps what is cached of the committed fragments. The commit has landed, its answer must not be an error: what goes wrong is a warning."""
     try:
         for table_id, ids in published.fragments.items():
             tx.execution.engine.renumber(table_id, ids)
     except duckdb.Error as error:  # the rows are loaded again when they are next needed
-        warnings.append(f"the cache could not be kept: {error}")
-    return tuple(warnings)
+        return (f"the cache could not be kept: {error}",)
+    return ()
 
 
 def _recorded(tx: Transaction) -> tuple[str, ...]:
@@ -261,16 +260,18 @@ def _landed(catalog: Catalog, transaction_id: str, failed: CommitFailed) -> bool
         fresh.close()
 
 
-def _checkpoint(catalog: Catalog) -> None:
-    """Once in a while. The size of the WAL is asked of the directory: the file itself is only ever opened by SQLite."""
+def _checkpoint(catalog: Catalog) -> tuple[str, ...]:
+    """Once in a while, under the commit lock; what goes wrong is a warning. The WAL's size is asked of the directory: only SQLite opens it."""
     wal = catalog.path.with_name(catalog.path.name + "-wal")
     try:
-        size_bytes = wal.stat().st_size
+        if wal.stat().st_size > CHECKPOINT_BYTES:
+            catalog.checkpoint()
+            steps.reached("checkpoint")
     except FileNotFoundError:
-        return
-    if size_bytes > CHECKPOINT_BYTES:
-        catalog.checkpoint()
-        steps.reached("checkpoint")
+        return ()
+    except Error as error:
+        return (f"the catalog could not be checkpointed: {error.message}",)
+    return ()
 
 
 def work_on(view: LakeView) -> Work:

@@ -14,7 +14,7 @@ from lakelite.language import statements as st
 from lakelite.language import values
 from lakelite.model import Table, quote
 from lakelite.storage import fragment as fragments
-from lakelite.storage import types
+from lakelite.storage import held, types
 from lakelite.transaction import changes as ch
 from lakelite.transaction import match, source
 from lakelite.transaction.execution import Call, Done, Execution, find_table
@@ -93,14 +93,21 @@ def _read(changes: ch.ChangeSet, reads: source.Reads, call: Call, *, constant: b
 def _insert_values(
     execution: Execution, table: Table, operation: st.Insert, ctes: str, text: str, sets: Sequence[Mapping[str, Any]]
 ) -> fragments.Staged | None:
-    """The rows of a VALUES list, once per parameter set. Short lists are cast cell by cell, long ones are DuckDB's own INSERT into an
-    empty copy of the table: every cast, default and error is DuckDB's either way."""
+    """The rows of a VALUES list, once per parameter set.
+
+    Plain constants are taken as they are, short lists are cast cell by cell, long ones are DuckDB's own INSERT into an empty
+    copy of the table: every cast, default and error is DuckDB's either way.
+    """
     import pyarrow as pa
 
     engine = execution.engine
     cells = values.cells(text, _SHORT_ROWS) if len(text) <= _SHORT_TEXT else None
-    if cells is not None:
-        columns = [(f"f{c.field_id}", c.stored.type) for c in table.columns]
+    columns = [(f"f{c.field_id}", c.stored.type) for c in table.columns]
+    plain = source.plain_rows(table, operation, cells, sets) if cells is not None else None
+    constants = held.of_values(columns, plain) if plain is not None else None
+    if constants is not None:
+        rows = [constants]
+    elif cells is not None:
         rows = [engine.held(sql, given, columns) for sql, given in source.cast_values(table, operation, ctes, cells, sets)]
     else:
         statement = f"{ctes}INSERT INTO {engine.stage(table)}{source.column_list(operation.columns)} {text}"

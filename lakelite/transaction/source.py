@@ -18,7 +18,7 @@ from lakelite.errors import DataError, NotSupportedError, Position, ProgrammingE
 from lakelite.language import statements as st
 from lakelite.language.parse import mentions
 from lakelite.language.tokens import lex, unquote
-from lakelite.language.values import DEFAULT, Cells, renamed_parameters
+from lakelite.language.values import DEFAULT, NOT_PLAIN, Cells, constant, renamed_parameters
 from lakelite.model import Column, Table, fold, literal, quote
 from lakelite.storage.engine import INTERNAL
 from lakelite.storage.fragment import stored_value
@@ -230,6 +230,25 @@ def cast_values(
             yield f"{ctes}SELECT {select}", given
         else:
             yield f"{ctes}SELECT {stored} FROM (VALUES {', '.join(rows)}) r({columns})", given
+
+
+def plain_rows(table: Table, operation: st.Insert, cells: Cells, sets: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]] | None:
+    """The values of VALUES rows, column by column of the table, if all of them are plain constants; else DuckDB has to evaluate them."""
+    names = [fold(t) for t in _targets(table, operation.columns, max(cells, key=len))]
+    if not _is_stored_as_it_is(table) or len(min(cells, key=len)) != len(names):
+        return None
+    place = {name: i for i, name in enumerate(names)}
+    order = [(place.get(fold(c.name)), c) for c in table.columns]
+    if any(index is None and c.default is not None for index, c in order):
+        return None
+    found: list[tuple[Any, ...]] = []
+    for given in sets:
+        for row in cells:
+            values = tuple(None if index is None else constant(row[index], c.stored.type, given) for index, c in order)
+            if NOT_PLAIN in values:
+                return None
+            found.append(values)
+    return found
 
 
 @lru_cache(maxsize=256)

@@ -283,3 +283,34 @@ def test_demo(run, tmp_path):
     again = run("demo", "demo")
     assert again.returncode == 3
     assert "not empty" in again.stderr
+
+
+def test_standard_input_goes_on_behind_a_syntax_error(run):
+    done = run("--csv", stdin="SELEC 1;\nSELECT 4 AS a;\n")
+    assert (done.returncode, done.stdout) == (1, "a\n4\n")
+    assert done.stderr.startswith('error: syntax error at or near "SELEC"')
+
+
+def test_author(run):
+    assert run("x.lake", "--author", "Zoë", "-c", "CREATE TABLE t (a INTEGER)").returncode == 0
+    done = run("x.lake", "--json", "-c", "DESCRIBE HISTORY t")
+    assert json.loads(done.stdout)[0]["author"] == "Zoë"
+
+
+@pytest.mark.parametrize("option", ["--read-only", "--no-create"])
+def test_hint_for_a_missing_lake_fits_the_command_line(run, tmp_path, option):
+    (tmp_path / "empty").mkdir()
+    for lake in ("missing", "empty"):
+        done = run(lake, option, "-c", "SELECT 1")
+        assert done.returncode == 3
+        assert option in done.stderr
+
+
+def test_plan_is_printed_as_it_is(run):
+    done = run("-c", "CREATE TABLE t (a VARCHAR); INSERT INTO t VALUES ('x'); EXPLAIN SELECT * FROM t WHERE a LIKE '%\x1b\x07%'")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) > 3
+    assert "\\n" not in done.stdout
+    assert "\x1b" not in done.stdout
+    assert "explain_key" not in done.stdout
+    assert "explain_key" in run("--csv", "-c", "EXPLAIN SELECT 1").stdout

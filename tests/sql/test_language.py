@@ -208,9 +208,9 @@ def test_describe_history_and_vacuum(lake: lakelite.Connection) -> None:
         "update t set a = 5; insert into u values (1)"
     )
     history = lake.execute("describe history t")
-    assert [d[0] for d in history.description][:5] == ["version", "committed_at", "author", "operation", "statements"]
+    assert [d[0] for d in history.description][:7] == ["version", "committed_at", "author", "operation", "rows_added", "rows_removed", "statements"]
     rows = history.fetchall()
-    assert [(r[0], r[3], r[4], r[5], r[6]) for r in rows] == [
+    assert [(r[0], r[3], r[6], r[4], r[5]) for r in rows] == [
         (5, "UPDATE", "update t set a = 5", 1, 1),
         (4, "DELETE", "delete from t where a = 1", 0, 1),
         (3, "INSERT", "insert into t values (1), (2)", 2, 0),
