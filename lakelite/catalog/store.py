@@ -387,8 +387,8 @@ def _first_snapshot(connection: sqlite3.Connection) -> None:
     connection.execute(
         "INSERT INTO snapshots (snapshot_id, branch, committed_at_us, operation, statements, isolation, attempts, transaction_id, blind)"
         " VALUES (0, ?, CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER),"
-        " 'create lake', '[]', 'write serializable', 1, 'create-lake', 0)",
-        (MAIN_BRANCH,),
+        " 'create lake', '[]', ?, 1, 'create-lake', 0)",
+        (MAIN_BRANCH, "write serializable"),
     )
 
 

@@ -26,6 +26,8 @@ def flush(tx: Transaction, table: Table) -> None:
     state = execution.view.state(table)
     scan = execution.engine.addressed(state, [f for f in state.fragments.values() if f.storage == "inline"])
     sources = list(scan.fragments.values())
+    if not sources:
+        return
     firsts = ", ".join(f"({number}, {i}, {f.first_row_id})" for i, (number, f) in enumerate(scan.fragments.items()))
     columns = ", ".join(f"s.{quote(c.name)}" for c in table.columns)
     row_id = quote("_lake_kept_row_id")

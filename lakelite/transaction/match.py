@@ -213,9 +213,11 @@ def _needs_binding(operation: st.Delete | st.Update, *texts: str) -> bool:
 
 def _unqualified(text: str, table: Table, operation: st.Delete | st.Update) -> str:
     """`text` with schema.table.column written as table.column: a scan that stands for the table has a name, but no schema."""
-    if operation.alias or quote(table.schema_name)[1:-1].lower() not in text.lower() or QUERY_WORD.search(text):
-        return text  # in a subquery the shorter name could mean another table
+    if operation.alias or quote(table.schema_name)[1:-1].lower() not in text.lower():
+        return text
     tokens = lex(text)
+    if any(t.kind == "word" and QUERY_WORD.fullmatch(t.word) for t in tokens):
+        return text  # in a subquery the shorter name could mean another table
     names = [fold(unquote(text[t.start : t.end])) if t.kind in ("word", "quoted") else t.word for t in tokens]
     wanted = [fold(table.schema_name), ".", fold(table.name), "."]
     kept, position = "", 0

@@ -13,6 +13,7 @@ from typing import Literal, cast, get_args
 
 from lakelite.contents import Namespace
 from lakelite.errors import Conflict
+from lakelite.language.tokens import without_leading_comments
 from lakelite.model import Table, fold
 from lakelite.transaction.changes import ChangeSet
 from lakelite.transaction.rules import Mine, Rule, Theirs, rule
@@ -25,6 +26,11 @@ class Effect:
     kinds: frozenset[str]
     rows_added: int
     rows_removed: int
+
+    @property
+    def rows_changed(self) -> int:
+        """An updated row was removed and added: it counts once."""
+        return max(self.rows_added, self.rows_removed) if "update" in self.kinds else self.rows_added + self.rows_removed
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,12 +249,12 @@ def _conflict(mine: Candidate, meeting: Meeting, kind: str | None = None, why: s
         winner_committed_at=winner.committed_at,
         winner_author=winner.author,
         winner_statement="; ".join(winner.statements) or winner.operation,
-        statement=statement,
+        statement=without_leading_comments(statement),
         explanation=why or explanation,
         what_to_do="the transaction was rolled back: run it again, it will see the new rows"
         if meeting.rule is not Rule.GONE
         else "create the table again, or leave it",
-        rows=effect.rows_added + effect.rows_removed if effect else None,
+        rows=effect.rows_changed if effect else None,
         accepted_at="snapshot" if meeting.rule is Rule.CONFLICT and meeting.table_id not in mine.changes.tables else None,
     )
 

@@ -28,7 +28,7 @@ def test_a_script_goes_on_behind_each_broken_statement(lake: lakelite.Connection
 @pytest.mark.parametrize("path", [None, 5, b"x", Path])
 def test_a_path_is_a_str_or_a_path(path: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(lakelite.InterfaceError, match="a str or a pathlib.Path, not"):
+    with pytest.raises(lakelite.InterfaceError, match=r"a str or a pathlib\.Path, not"):
         lakelite.connect(path)
     assert list(tmp_path.iterdir()) == []
 
@@ -89,7 +89,7 @@ def test_show_knows_the_settings_of_duckdb(lake: lakelite.Connection) -> None:
 def test_a_conflict_says_whose_rows_it_counts(lake: lakelite.Connection, tmp_path: Path) -> None:
     lake.execute("create table t (a integer); insert into t values (1), (2)")
     other = lakelite.connect(tmp_path / "lake", autocommit=True)
-    lake.execute("begin; select sum(a) from t; -- mine\n update t set a = 7 where a = 1")
+    lake.execute("begin; -- mine\n select sum(a) from t; update t set a = 7 where a = 1")
     other.execute("-- theirs\n update t set a = a + 1")
     other.close()
     with pytest.raises(lakelite.TransactionConflict) as caught:
