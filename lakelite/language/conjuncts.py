@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from lakelite.model import Column, Comparable, Comparison, Conjunct, fold
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _Resolve = Callable[["exp.Expr"], Column | None]
 
 _MAX_VALUES = 256  # of IN: each is compared with each fragment
+_SIMPLE = re.compile(r"\s*([A-Za-z_]\w*)\s*(=|<=|>=|<|>)\s*(-?\d{1,18})\s*", re.ASCII)
 _DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
 _NATURAL: dict[str, tuple[type, ...]] = {
     **dict.fromkeys("TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER UBIGINT HUGEINT".split(), (int,)),
@@ -43,11 +44,25 @@ def conjuncts(where_text: str, columns: Sequence[Column], alias_or_table: str, p
 
     `alias_or_table`: by which name the text can qualify them. `parameters`: values by name without `$`.
     """
+    simple = _simple(where_text, columns)
+    if simple is not None:
+        return (simple,)
     where = _parsed(where_text)
     if where is None:
         return ()
     scope = _Scope(columns, alias_or_table, parameters)
     return tuple(found for term in _terms(where) for found in scope.conditions(term))
+
+
+def _simple(where_text: str, columns: Sequence[Column]) -> Conjunct | None:
+    """The condition of `integer column op whole number`, the commonest one, for which no parser is needed; None: it is anything else."""
+    found = _SIMPLE.fullmatch(where_text)
+    if found is None or fold(found[1]) in ("true", "false"):
+        return None
+    column = next((c for c in columns if fold(c.name) == fold(found[1])), None)
+    if column is None or _NATURAL.get(column.type) != (int,):
+        return None
+    return Conjunct(column.field_id, column.type, cast("Comparison", found[2]), (int(found[3]),))
 
 
 def _parsed(where_text: str) -> exp.Expr | None:
