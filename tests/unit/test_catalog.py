@@ -144,3 +144,13 @@ def test_the_ends_of_a_long_history_are_found_at_once(query: str, catalog: Catal
     sqlite.set_progress_handler(None, 0)
     assert found == {"head": (20_000,), "snapshot_range": (0, 20_000), "snapshot_at_time": (5,)}[query]
     assert steps < 5, "hundreds of SQLite's instructions"
+
+
+def test_every_named_query_can_be_prepared() -> None:
+    """Against a migrated catalog, with all of its parameters bound to NULL."""
+    connection = sqlite3.connect(":memory:")
+    for script in migrations():
+        connection.executescript(script)
+    for name, sql in queries().items():
+        assert connection.execute(f"EXPLAIN {sql}", dict.fromkeys(re.findall(r":(\w+)", sql))).fetchall(), name
+    connection.close()
