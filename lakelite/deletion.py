@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lakelite.errors import InternalError
+from lakelite.model import Fragment
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -113,3 +114,11 @@ def bitstring(vector: DeletionVector) -> bytes:
 def common(vector: DeletionVector, positions: BitMap) -> int:
     """How many of `positions` the vector marks."""
     return int(vector.positions.intersection_cardinality(positions))
+
+
+def difference(after: DeletionVector | None, before: DeletionVector | None, fragment: Fragment, *, alive: bool) -> BitMap:
+    """The positions of `fragment` that are deleted in `after` and were not in `before`; not `alive`: all of it is gone."""
+    from pyroaring import BitMap
+
+    now = everything(fragment.row_count) if not alive else after.positions if after is not None else BitMap()
+    return now - before.positions if before is not None else now

@@ -34,6 +34,7 @@ from lakelite.transaction.view import LakeView
 
 CHECKPOINT_BYTES = 4 * 1024 * 1024
 RECORDED_CHARACTERS = 4_000
+SHOWN_KEYS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ def _meet(tx: Transaction, catalog: Catalog) -> tuple[Verdict, int]:
     verdict = resolve.verdict(candidate, won, tx.base.advanced(head).namespace)
     steps.reached("resolve")
     if verdict.outcome == "conflict":
-        raise _raised(tx, verdict.conflicts)
+        raise _raised(tx, tuple(_with_row_ids(catalog, tx, c) for c in verdict.conflicts))
     return verdict, head
 
 
@@ -122,6 +123,21 @@ def _raised(tx: Transaction, conflicts: tuple[Conflict, ...]) -> Error:
     return ProgrammingError(
         f"{first.table}: {first.explanation}", hint=f"snapshot {first.winner_snapshot_id} did that meanwhile ({first.winner_statement})"
     )
+
+
+def _with_row_ids(catalog: Catalog, tx: Transaction, conflict: Conflict) -> Conflict:
+    """The conflict with up to ten ids of rows that the winner deleted or updated, of fragments whose row ids follow from the position."""
+    table = next((t for t in tx.base.namespace.by_id.values() if t.qualified == conflict.table), None)
+    if table is None or not conflict.rows:
+        return conflict
+    before, after = (catalog.table_state(table, conflict.winner_snapshot_id - i) for i in (1, 0))
+    found: list[int] = []
+    for fragment_id, fragment in before.fragments.items():
+        if fragment.has_row_ids or len(found) >= SHOWN_KEYS:
+            continue
+        gone = deletion.difference(after.vectors.get(fragment_id), before.vectors.get(fragment_id), fragment, alive=fragment_id in after.fragments)
+        found += [fragment.first_row_id + position for position in itertools.islice(gone, SHOWN_KEYS - len(found))]
+    return replace(conflict, keys=tuple(f"row id {row_id}" for row_id in found))
 
 
 def _words(tx: Transaction) -> frozenset[str] | None:

@@ -142,3 +142,20 @@ def before_lock(monkeypatch, act):
             waiting.pop()()
 
     monkeypatch.setattr(steps, "hook", hook)
+
+
+def test_a_conflict_names_the_winner_and_its_rows(tmp_path):
+    with lakelite.connect(tmp_path / "lake", autocommit=True, author="bob") as mine, lakelite.connect(tmp_path / "lake", author="ann") as other:
+        mine.execute("CREATE TABLE t AS SELECT range AS id, 0 AS v FROM range(100)")
+        mine.execute("BEGIN; SELECT * FROM t; DELETE FROM t WHERE id = 3")
+        other.execute("UPDATE t SET v = 1 WHERE id IN (5, 6)")
+        other.commit()
+        with pytest.raises(TransactionConflict) as raised:
+            mine.execute("COMMIT")
+        (conflict,) = raised.value.conflicts
+        assert (raised.value.sqlstate, conflict.kind, conflict.table, conflict.winner_snapshot_id) == ("40001", "read changed", "t", 2)
+        assert (conflict.winner_author, conflict.rows, conflict.keys) == ("ann", 2, ("row id 6", "row id 7"))
+        assert "UPDATE t SET v = 1" in str(raised.value)
+        assert "ann" in str(raised.value)
+        assert conflict.statement == "SELECT * FROM t"
+        assert conflict.what_to_do
