@@ -147,10 +147,13 @@ class Engine:
         files, inline = self._groups(state, state.fragments.values())
         return scan.relation(state, files, inline, self._kept(state, files, inline))
 
-    def addressed(self, state: TableState, fragments: Iterable[Fragment], *, live_only: bool = True) -> Addressed:
-        """The rows of the given fragments with their row addresses; without `live_only` deleted ones too, which is cheaper to read."""
+    def addressed(self, state: TableState, fragments: Iterable[Fragment], *, live_only: bool = True, only: frozenset[str] | None = None) -> Addressed:
+        """The rows of the given fragments with their row addresses; without `live_only` deleted ones too, which is cheaper to read.
+
+        `only`: the folded names of the columns that are wanted, and no row ids; None: all.
+        """
         files, inline = self._groups(state, fragments, live_only=live_only)
-        return scan.addressed(state, files, inline, self._kept(state, files, inline))
+        return scan.addressed(state, files, inline, self._kept(state, files, inline), only)
 
     @staticmethod
     def _groups(state: TableState, fragments: Iterable[Fragment], *, live_only: bool = True) -> tuple[scan.Groups, scan.Groups]:

@@ -8,7 +8,7 @@ fragment, whose cost does not grow with their number (measured, see ARCHITECTURE
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from lakelite.contents import TableState
@@ -75,21 +75,23 @@ def groups(state: TableState, fragments: Sequence[Fragment], *, live_only: bool 
 def relation(state: TableState, files: Groups, inline: Groups, kept: Kept) -> str:
     """A SELECT of the table's columns over its live rows."""
     select = _select(state.table)
-    parts = [f"SELECT {select} FROM {part.sql}" for part in _parts(state, files, inline, kept, addresses=False)]
+    parts = [f"SELECT {select} FROM {part.sql}" for part in _parts(state, state.table, files, inline, kept, row_ids=False)]
     return " UNION ALL ".join(parts) or _nothing(state.table.columns)
 
 
-def addressed(state: TableState, files: Groups, inline: Groups, kept: Kept) -> Addressed:
-    """The same rows with their addresses."""
+def addressed(state: TableState, files: Groups, inline: Groups, kept: Kept, only: frozenset[str] | None = None) -> Addressed:
+    """The same rows with their addresses. `only`: the folded names of the columns that are wanted, without row ids; None: all, with them."""
     taken = {fold(c.name) for c in state.table.columns}
     names = [_free(name, taken) for name in ("_lake_source", "_lake_position", "_lake_row_id")]
-    select = _select(state.table)
+    table = state.table if only is None else replace(state.table, columns=tuple(c for c in state.table.columns if fold(c.name) in only))
+    row_id = f"p.f{ROW_ID_FIELD}" if only is None else "NULL::BIGINT"
     parts: list[str] = []
     fragments: dict[int, Fragment] = {}
-    for part in _parts(state, files, inline, kept, addresses=True):
+    for part in _parts(state, table, files, inline, kept, row_ids=only is None, numbered=True):
         source = f"p.file_index::BIGINT + {len(fragments)}" if part.is_file else f"p.fragment + {_INLINE_SOURCE}"
         position = "p.file_row_number" if part.is_file else "p.position"
-        parts.append(f"SELECT {source} AS {names[0]}, {position} AS {names[1]}, p.f{ROW_ID_FIELD} AS {names[2]}, {select} FROM {part.sql}")
+        address = f"{source} AS {names[0]}, {position} AS {names[1]}, {row_id} AS {names[2]}"
+        parts.append(f"SELECT {', '.join(filter(None, (address, _select(table))))} FROM {part.sql}")
         start = len(fragments)
         fragments.update({start + i if part.is_file else _INLINE_SOURCE + f.fragment_id: f for i, f in enumerate(part.fragments)})
     nothing = f"SELECT 0::BIGINT AS {names[0]}, 0::BIGINT AS {names[1]}, NULL::BIGINT AS {names[2]}, * FROM ({_nothing(state.table.columns)})"
@@ -105,32 +107,33 @@ class _Part:
     is_file: bool
 
 
-def _parts(state: TableState, files: Groups, inline: Groups, kept: Kept, *, addresses: bool) -> list[_Part]:
-    """The scans that are not empty, files first (`addressed` numbers them by their place)."""
-    table = state.table
-    found = [
-        _Part(_files(table, files.clean, kept, numbered=addresses), files.clean, True),
-        _Part(_files(table, files.listed, kept, numbered=True) + _not_listed(state, files.listed, is_file=True), files.listed, True),
-        _Part(_files(table, files.marked, kept, numbered=True) + _not_marked(files.marked, kept, is_file=True), files.marked, True),
-        _Part(_inline(inline.clean, kept), inline.clean, False),
-        _Part(f"({_inline_rows(inline.listed, kept)}) p{_not_listed(state, inline.listed, is_file=False)}", inline.listed, False),
-        _Part(f"({_inline_rows(inline.marked, kept)}) p{_not_marked(inline.marked, kept, is_file=False)}", inline.marked, False),
-    ]
-    return [part for part in found if part.fragments]
+def _parts(state: TableState, table: Table, files: Groups, inline: Groups, kept: Kept, *, row_ids: bool, numbered: bool = False) -> list[_Part]:
+    """The scans that are not empty, files first (`addressed` numbers them by their place). `table`: with the columns that are wanted."""
+    found: list[_Part] = []
+    for group in (files, inline):
+        is_file = group is files
+        if group.clean:
+            found.append(_Part(_rows(table, group.clean, kept, is_file, row_ids, numbered), group.clean, is_file))
+        if group.listed:
+            rows = _rows(table, group.listed, kept, is_file, row_ids, True)
+            found.append(_Part(rows + _not_listed(state, group.listed, is_file=is_file), group.listed, is_file))
+        if group.marked:
+            rows = _rows(table, group.marked, kept, is_file, row_ids, True)
+            found.append(_Part(rows + _not_marked(group.marked, kept, is_file=is_file), group.marked, is_file))
+    return found
 
 
-def _files(table: Table, fragments: Sequence[Fragment], kept: Kept, *, numbered: bool) -> str:
+def _rows(table: Table, fragments: Sequence[Fragment], kept: Kept, is_file: bool, row_ids: bool, numbered: bool) -> str:
+    """All rows of the fragments, as `p`."""
+    if not is_file:
+        return f"({_inline_rows(fragments, kept)}) p"
     paths = ", ".join(literal(kept.files[f.fragment_id]) for f in fragments)
     number = ", file_row_number => true" if numbered else ""
-    return f"read_parquet([{paths}], schema => {_schema(table, numbered)}, hive_partitioning => false{number}) p"
+    return f"read_parquet([{paths}], schema => {_schema(table, row_ids)}, hive_partitioning => false{number}) p"
 
 
 def _inline_rows(fragments: Sequence[Fragment], kept: Kept) -> str:
     return f"SELECT * FROM {kept.inline_table} WHERE fragment IN ({', '.join(str(f.fragment_id) for f in fragments)})"
-
-
-def _inline(fragments: Sequence[Fragment], kept: Kept) -> str:
-    return f"({_inline_rows(fragments, kept)}) p"
 
 
 def _not_listed(state: TableState, fragments: Sequence[Fragment], *, is_file: bool) -> str:
@@ -163,9 +166,12 @@ def _select(table: Table) -> str:
 
 
 @lru_cache(maxsize=256)
-def _schema(table: Table, numbered: bool) -> str:
-    """The `schema` of a file scan: columns are found by field id, under names that nothing can clash with."""
-    return types.schema_clause([renamed(c.stored) for c in table.columns] + ([renamed(ROW_ID_STORED)] if numbered else []))
+def _schema(table: Table, row_ids: bool) -> str:
+    """The `schema` of a file scan: columns are found by field id, under names that nothing can clash with.
+
+    It cannot be empty: at least the row id, which a file may lack.
+    """
+    return types.schema_clause([renamed(c.stored) for c in table.columns] + ([renamed(ROW_ID_STORED)] if row_ids or not table.columns else []))
 
 
 def _nothing(columns: Sequence[Column]) -> str:

@@ -16,6 +16,7 @@ from lakelite import deletion
 from lakelite.contents import TableState
 from lakelite.errors import Position, ProgrammingError
 from lakelite.language import statements as st
+from lakelite.language.parse import mentions
 from lakelite.language.tokens import lex, unquote
 from lakelite.model import ROW_ID_FIELD, Fragment, Table, fold, quote
 from lakelite.storage import fragment as fragments
@@ -186,7 +187,8 @@ def _frame(
     ctes = render(execution, work, operation.ctes, call) if operation.ctes else ""
     name = operation.alias or table.name
     state = execution.state(work, table)
-    scan = execution.engine.addressed(state, _pruned(state, where, name, call.values), live_only=live_only)
+    only = mentions(where) if where is not None and operation.row_local and isinstance(operation, st.Delete) else None
+    scan = execution.engine.addressed(state, _pruned(state, where, name, call.values), live_only=live_only, only=only)
     condition = f" WHERE ({where}\n)" if where is not None else ""
     if operation.row_local or not any(_names_alone(text, name) for text in (condition, *values)):
         return _Frame(scan, quote(name), condition, ctes, f"({scan.sql}) AS {quote(name)}", quote(name))
