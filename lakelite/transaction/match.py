@@ -6,7 +6,8 @@ as Arrow and become an inline fragment without a detour; many go through a tempo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -92,12 +93,11 @@ def _leniently(run: Callable[[bool], Matched], state: TableState) -> Matched:
 def _deleted(execution: Execution, work: ch.Work, table: Table, operation: st.Delete, call: Call, live_only: bool) -> Matched:
     frame = _frame(execution, work, table, operation, call, live_only)
     reads = _reads(execution, work, operation, frame, "1")
-    if _needs_binding(operation, frame.condition):
-        text = f"EXPLAIN {frame.ctes} DELETE FROM {execution.engine.stage(table)} AS {frame.alias}{frame.condition}"
-        execute(execution.engine.work, text, call.values).fetchall()
     scan = frame.scan
-    sql = f"{frame.ctes} SELECT {frame.address}.{scan.source}, {frame.address}.{scan.position} FROM {frame.rows}{frame.condition}"
-    positions = _positions(execution, sql, scan, call.values)
+    text = f"{frame.ctes} DELETE FROM {execution.engine.stage(table)} AS {frame.alias}{frame.condition}"
+    with _bound_as(execution, text, call, first=_needs_binding(operation, frame.condition)):
+        sql = f"{frame.ctes} SELECT {frame.address}.{scan.source}, {frame.address}.{scan.position} FROM {frame.rows}{frame.condition}"
+        positions = _positions(execution, sql, scan, call.values)
     if not live_only:
         positions = _alive(positions, execution.state(work, table))
     return Matched(positions, sum(map(len, positions.values())), reads)
@@ -115,17 +115,16 @@ def _updated(execution: Execution, work: ch.Work, table: Table, operation: st.Up
     scan, alias = frame.scan, frame.alias
     values = [assigned.get(fold(c.name), f"{alias}.{quote(c.name)}") for c in table.columns]
     reads = _reads(execution, work, operation, frame, ", ".join(values))
-    if _needs_binding(operation, frame.condition, *assigned.values()):
-        pairs = ", ".join(f"{quote(column)} = {value}" for column, value in assigned.items())
-        text = f"EXPLAIN {frame.ctes} UPDATE {execution.engine.stage(table)} AS {alias} SET {pairs}{frame.condition}"
-        execute(execution.engine.work, text, call.values).fetchall()
     new = ", ".join(f"{value} AS _lake_{i}" for i, value in enumerate(values))
     address = f"{frame.address}.{scan.source} AS _lake_s, {frame.address}.{scan.position} AS _lake_p, {frame.address}.{scan.row_id} AS _lake_r"
     inner = f"SELECT {address}, {new} FROM {frame.rows}{frame.condition}"
     stored = ", ".join(f"{fragments.stored_value(table, c, f's._lake_{i}')} AS f{c.field_id}" for i, c in enumerate(table.columns))
     outer = f"{frame.ctes} SELECT s._lake_s, s._lake_p, s._lake_r, {stored} FROM ({inner}) s"
     columns = [(n, "BIGINT") for n in ("_lake_s", "_lake_p", "_lake_r")] + [(f"f{c.field_id}", c.stored.type) for c in table.columns]
-    rows = execution.engine.held(outer, used_values(outer, call.values), columns, execution.limits.inline_rows)
+    pairs = ", ".join(f"{quote(column)} = {value}" for column, value in assigned.items())
+    text = f"{frame.ctes} UPDATE {execution.engine.stage(table)} AS {alias} SET {pairs}{frame.condition}"
+    with _bound_as(execution, text, call, first=_needs_binding(operation, frame.condition, *assigned.values())):
+        rows = execution.engine.held(outer, used_values(outer, call.values), columns, execution.limits.inline_rows)
     if rows is None:
         return (
             _updated_many(execution, table, f"{frame.ctes} {inner}", scan, reads, call)
@@ -205,6 +204,18 @@ def _names_alone(text: str, name: str) -> bool:
     words = [fold(unquote(text[t.start : t.end])) if t.kind in ("word", "quoted") else t.word for t in tokens]
     beside = zip(["", *words], words, [*words[1:], ""], strict=False)
     return any(word == fold(name) and before != "." and after not in (".", "(") for before, word, after in beside)
+
+
+@contextmanager
+def _bound_as(execution: Execution, text: str, call: Call, *, first: bool) -> Iterator[None]:
+    """Lets DuckDB bind the DELETE or UPDATE as it is, on a table without rows: `first`, or to have the error in the user's own terms."""
+    if first:
+        execute(execution.engine.work, f"EXPLAIN {text}", call.values).fetchall()
+    try:
+        yield
+    except duckdb.BinderException:
+        execute(execution.engine.work, f"EXPLAIN {text}", call.values).fetchall()
+        raise
 
 
 def _needs_binding(operation: st.Delete | st.Update, *texts: str) -> bool:
