@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -17,6 +18,11 @@ import lakelite
 hypothesis.settings.register_profile("default", deadline=None, max_examples=50)
 hypothesis.settings.register_profile("ci", deadline=None, max_examples=100, derandomize=False, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default"))
+
+# A shell that starts pytest in the background has Ctrl-C ignored, and every process inherits that: here, and in the processes of the
+# tests, it is to mean what it means at a terminal.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NO_SKIP = os.environ.get("LAKELITE_NO_SKIP") == "1"
 left_running = pytest.StashKey[list[str]]()
