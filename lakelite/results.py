@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 
 from lakelite.errors import Error
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Columns = tuple[tuple[str, Any], ...]
 Message = tuple[type[Exception], str]
@@ -71,24 +68,6 @@ class Result:
     def fetch_one(self) -> tuple[Any, ...] | None:
         found = self.fetch(1)
         return found[0] if found else None
-
-    def arrow(self) -> pa.Table:
-        """All rows that are left as an Arrow table."""
-        if self._cursor is None:
-            return self._held_table([name for name, _ in self.columns or ()])
-        try:
-            return self._cursor.to_arrow_table()
-        except duckdb.Error as error:
-            assert self._translate is not None
-            raise self._translate(error) from error
-        finally:
-            self.close()
-
-    def _held_table(self, names: list[str]) -> pa.Table:
-        import pyarrow as pa
-
-        rows = self.fetch(None)
-        return pa.table({name: [row[i] for row in rows] for i, name in enumerate(names)})
 
     def close(self) -> None:
         """Frees the cursor and the snapshot that it reads. Rows that were not read are gone. Again: nothing happens."""
