@@ -25,6 +25,7 @@ from lakelite.model import MAIN_BRANCH, Column, Field, Fragment, Schema, Statist
 APPLICATION_ID = 0x4C4B4C54  # "LKLT"
 SMALLEST_DATABASE_BYTES = 512
 CHECKED_BYTES = 8 * 1024 * 1024
+WAL_BYTES_KEPT = 1024 * 1024  # of the WAL, when it starts anew after a checkpoint
 BUSY_TIMEOUT_MS = 10_000  # only for foreign readers: our own writers queue on the commit lock
 Row = tuple[Any, ...]
 
@@ -358,6 +359,7 @@ def _configure(connection: sqlite3.Connection, durable: bool) -> None:
     connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'OFF'}")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA wal_autocheckpoint = 0")
+    connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES_KEPT}")  # else its size tells nothing after the first checkpoint
     connection.execute("PRAGMA mmap_size = 0")
 
 

@@ -20,6 +20,7 @@ from lakelite.model import MAIN_SCHEMA, Fragment, Table, fold, quote
 from lakelite.storage import held, scan
 from lakelite.storage.cache import Cache
 from lakelite.storage.files import LakePaths
+from lakelite.storage.hot import HotFiles
 from lakelite.storage.scan import Addressed
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Engine:
         self._own = self._duckdb.cursor()  # for our own bookkeeping, which must not stop half-way
         self.do(f"ATTACH ':memory:' AS {INTERNAL}")
         self._cache = Cache(self._own, INTERNAL, load_inline, cache_bytes)
+        self._hot = HotFiles(self.do, INTERNAL)
         self._cursors: dict[int, duckdb.DuckDBPyConnection] = {}
         self._names: duckdb.DuckDBPyConnection | None = None
         self._views: dict[tuple[str, str], int] = {}
@@ -145,15 +147,17 @@ class Engine:
     def relation(self, state: TableState) -> str:
         """A SELECT of the table's columns over its live rows."""
         files, inline = self._groups(state, state.fragments.values())
-        return scan.relation(state, files, inline, self._kept(state, files, inline))
+        return scan.relation(state, files, inline, self._kept(state, files, inline, {}))
 
     def addressed(self, state: TableState, fragments: Iterable[Fragment], *, live_only: bool = True, only: frozenset[str] | None = None) -> Addressed:
         """The rows of the given fragments with their row addresses; without `live_only` deleted ones too, which is cheaper to read.
 
         `only`: the folded names of the columns that are wanted, and no row ids; None: all.
         """
-        files, inline = self._groups(state, fragments, live_only=live_only)
-        return scan.addressed(state, files, inline, self._kept(state, files, inline), only)
+        chosen = list(fragments)
+        hot = self._hot.tables(scan.narrowed(state.table, only), chosen, self._file, row_ids=only is None)
+        files, inline = self._groups(state, chosen, live_only=live_only)
+        return scan.addressed(state, files, inline, self._kept(state, files, inline, hot), only)
 
     @staticmethod
     def _groups(state: TableState, fragments: Iterable[Fragment], *, live_only: bool = True) -> tuple[scan.Groups, scan.Groups]:
@@ -162,12 +166,12 @@ class Engine:
         inline = [f for f in chosen if f.storage == "inline"]
         return scan.groups(state, files, live_only=live_only), scan.groups(state, inline, live_only=live_only)
 
-    def _kept(self, state: TableState, files: scan.Groups, inline: scan.Groups) -> scan.Kept:
+    def _kept(self, state: TableState, files: scan.Groups, inline: scan.Groups, hot: Mapping[int, str]) -> scan.Kept:
         """Sees to it that the caches hold what the scans need."""
-        paths = {f.fragment_id: self._file(f) for f in (*files.clean, *files.listed, *files.marked)}
+        paths = {f.fragment_id: self._file(f) for f in (*files.clean, *files.listed, *files.marked) if f.fragment_id not in hot}
         rows = (*inline.clean, *inline.listed, *inline.marked)
         table = self._cache.inline(state, rows) if rows else ""
-        return scan.Kept(paths, table, self._cache.vectors_table, self._cache.vectors(state, (*files.marked, *inline.marked)))
+        return scan.Kept(paths, hot, table, self._cache.vectors_table, self._cache.vectors(state, (*files.marked, *inline.marked)))
 
     def _file(self, fragment: Fragment) -> str:
         """The path of a fragment's file, whose size is compared with the catalog once per session."""
@@ -189,6 +193,7 @@ class Engine:
             (version, schema, name) = next(iter(self._version_views))
             self.do(f"DROP VIEW IF EXISTS {INTERNAL}.{quote(f'{schema}@{version}')}.{quote(name)}")
             del self._version_views[(version, schema, name)]
+        self._hot.trim()
         if self._cache.trim():
             self._views = dict.fromkeys(self._views, 0)
             self._version_views = dict.fromkeys(self._version_views, 0)

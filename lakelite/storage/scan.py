@@ -7,7 +7,7 @@ fragment, whose cost does not grow with their number (measured, see ARCHITECTURE
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -22,9 +22,11 @@ _INLINE_SOURCE = 2**40  # the source number of inline rows is this plus their fr
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Where the caches keep what the scans need: the path of each file, the inline rows, and bitstrings by fragment id."""
+    """Where the caches keep what the scans need: the path of each file, the tables to read instead of some,
+    the inline rows, and bitstrings, by fragment id."""
 
     files: Mapping[int, str]
+    hot_tables: Mapping[int, str]
     inline_table: str
     vectors_table: str
     vector_numbers: Mapping[int, int]
@@ -51,6 +53,16 @@ class Groups:
     clean: tuple[Fragment, ...]
     listed: tuple[Fragment, ...]
     marked: tuple[Fragment, ...]
+
+    def but(self, ids: Collection[int]) -> Groups:
+        """Without the fragments of these ids."""
+        if not ids:
+            return self
+        return Groups(*(tuple(f for f in part if f.fragment_id not in ids) for part in (self.clean, self.listed, self.marked)))
+
+    def only(self, fragment_id: int) -> Groups:
+        """The one fragment alone."""
+        return Groups(*(tuple(f for f in part if f.fragment_id == fragment_id) for part in (self.clean, self.listed, self.marked)))
 
 
 def groups(state: TableState, fragments: Sequence[Fragment], *, live_only: bool = True) -> Groups:
@@ -83,7 +95,7 @@ def addressed(state: TableState, files: Groups, inline: Groups, kept: Kept, only
     """The same rows with their addresses. `only`: the folded names of the columns that are wanted, without row ids; None: all, with them."""
     taken = {fold(c.name) for c in state.table.columns}
     names = [_free(name, taken) for name in ("_lake_source", "_lake_position", "_lake_row_id")]
-    table = state.table if only is None else replace(state.table, columns=tuple(c for c in state.table.columns if fold(c.name) in only))
+    table = narrowed(state.table, only)
     row_id = f"p.f{ROW_ID_FIELD}" if only is None else "NULL::BIGINT"
     parts: list[str] = []
     fragments: dict[int, Fragment] = {}
@@ -98,6 +110,11 @@ def addressed(state: TableState, files: Groups, inline: Groups, kept: Kept, only
     return Addressed(" UNION ALL ".join(parts) or nothing, fragments, names[0], names[1], names[2])
 
 
+def narrowed(table: Table, only: frozenset[str] | None) -> Table:
+    """The table with the columns of these folded names only; None: as it is."""
+    return table if only is None else replace(table, columns=tuple(c for c in table.columns if fold(c.name) in only))
+
+
 @dataclass(frozen=True, slots=True)
 class _Part:
     """One scan of fragments of one kind."""
@@ -110,8 +127,9 @@ class _Part:
 def _parts(state: TableState, table: Table, files: Groups, inline: Groups, kept: Kept, *, row_ids: bool, numbered: bool = False) -> list[_Part]:
     """The scans that are not empty, files first (`addressed` numbers them by their place). `table`: with the columns that are wanted."""
     found: list[_Part] = []
-    for group in (files, inline):
-        is_file = group is files
+    hot = kept.hot_tables.keys()
+    for group in (files.but(hot), *(files.only(f) for f in sorted(hot)), inline):
+        is_file = group is not inline
         if group.clean:
             found.append(_Part(_rows(table, group.clean, kept, is_file, row_ids, numbered), group.clean, is_file))
         if group.listed:
@@ -127,6 +145,9 @@ def _rows(table: Table, fragments: Sequence[Fragment], kept: Kept, is_file: bool
     """All rows of the fragments, as `p`."""
     if not is_file:
         return f"({_inline_rows(fragments, kept)}) p"
+    hot = kept.hot_tables.get(fragments[0].fragment_id)
+    if hot is not None:
+        return f"{hot} p"
     paths = ", ".join(literal(kept.files[f.fragment_id]) for f in fragments)
     number = ", file_row_number => true" if numbered else ""
     return f"read_parquet([{paths}], schema => {_schema(table, row_ids)}, hive_partitioning => false{number}) p"
@@ -171,7 +192,15 @@ def _schema(table: Table, row_ids: bool) -> str:
 
     It cannot be empty: at least the row id, which a file may lack.
     """
-    return types.schema_clause([renamed(c.stored) for c in table.columns] + ([renamed(ROW_ID_STORED)] if row_ids or not table.columns else []))
+    fields = [renamed(c.stored) for c in table.columns]
+    return types.schema_clause(fields + ([renamed(ROW_ID_STORED)] if row_ids or not fields else []))
+
+
+def stored_rows(wanted: Sequence[Field], path: str) -> str:
+    """A SELECT of all rows of one file, as they are stored: f<field id> …, and the columns that a file scan adds."""
+    schema = types.schema_clause([renamed(field) for field in wanted or [ROW_ID_STORED]])
+    rows = f"read_parquet({literal(path)}, schema => {schema}, hive_partitioning => false, file_row_number => true)"
+    return f"SELECT *, 0::BIGINT AS file_index FROM {rows}"
 
 
 def _nothing(columns: Sequence[Column]) -> str:

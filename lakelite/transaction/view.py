@@ -17,6 +17,7 @@ class LakeView:
         self.namespace = namespace
         self._states = states or {}
         self._older: dict[int, tuple[TableState, int]] = {}
+        self._newer: LakeView | None = None  # the last one that `advanced` made: a commit asks for the head several times
 
     @classmethod
     def load(cls, catalog: Catalog, snapshot_id: int) -> LakeView:
@@ -40,6 +41,11 @@ class LakeView:
         """The view of a newer snapshot. Tables that nobody touched since keep their states; the others read only what changed."""
         if head == self.snapshot_id:
             return self
+        if self._newer is None or self._newer.snapshot_id != head:
+            self._newer = self._advanced(head)
+        return self._newer
+
+    def _advanced(self, head: int) -> LakeView:
         effects = self._catalog.rows("effects", base=self.snapshot_id, head=head)
         if self.snapshot_id < self._catalog.row("snapshot_range")[0]:  # VACUUM removed some of the records just read
             return LakeView.load(self._catalog, head)
