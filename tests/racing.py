@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import lakelite
-from lakelite import steps
+from lakelite import landing, steps
 
 PATIENCE_S = 100
 
@@ -121,3 +121,10 @@ def create(barrier: Any, path: str, number: int) -> str:
         except lakelite.ProgrammingError as error:
             return "second" if "already exists" in str(error) else repr(error)
     return "first"
+
+
+def flush(con: Any, name: str) -> None:
+    """Moves the inline fragments of a table into a file, as upkeep after a commit does."""
+    con.execute(f"SELECT 1 FROM {name}").fetchall()
+    lake = con._session.lake
+    landing.flush(lake, lake.view.namespace.find(None, name).table_id, None)

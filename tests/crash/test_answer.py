@@ -57,7 +57,7 @@ def con(path: Path) -> Iterator[Any]:
 
 
 def wired(con: Any) -> Wire:
-    catalog = con._session._catalog
+    catalog = con._session.lake.catalog
     catalog._sqlite = Wire(catalog._sqlite)
     return catalog._sqlite
 
@@ -159,7 +159,7 @@ def test_a_checkpoint_that_fails_is_a_warning(con: Any, monkeypatch: pytest.Monk
         raise lakelite.OperationalError("the disk reported an error")
 
     monkeypatch.setattr(committing, "CHECKPOINT_BYTES", 0)
-    monkeypatch.setattr(con._session._catalog, "checkpoint", fail)
+    monkeypatch.setattr(con._session.lake.catalog, "checkpoint", fail)
     cursor = con.execute("INSERT INTO t VALUES (10)")
     assert cursor.rowcount == 1
     assert [text for _, text in cursor.messages] == ["the catalog could not be checkpointed: the disk reported an error"]

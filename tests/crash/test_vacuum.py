@@ -112,8 +112,8 @@ def test_the_files_of_a_killed_writer_are_orphans_and_go(step: str, path: Path, 
     done = vacuum(con, "VACUUM")
     assert (done["orphans_removed"], done["bytes_freed"]) == (1, size_bytes)
     assert data_files(path) == catalogued_files(path) == kept
-    assert os.listdir(path / "leases") == [f"{con._session._opened.session_id}.lease"]
-    assert os.listdir(path / "tmp") in ([], [con._session._opened.session_id])
+    assert os.listdir(path / "leases") == [f"{con._session.lake.session_id}.lease"]
+    assert os.listdir(path / "tmp") in ([], [con._session.lake.session_id])
     con.execute(INSERT)
     assert rows(con, "SELECT count(*) FROM t") == [(20,)]
 

@@ -56,7 +56,7 @@ def test_connect_makes_a_lake_and_opens_it_again(tmp_path: Path) -> None:
 
 def test_a_temporary_lake_is_gone_afterwards() -> None:
     con = lakelite.connect(":memory:")
-    root = con._session._opened.paths.root
+    root = con._session.lake.paths.root
     con.execute("create table t as select range as a from range(5000)")
     con.commit()
     assert con.execute("select count(*) from t").fetchone() == (5000,)

@@ -115,7 +115,7 @@ def test_an_error_after_the_commit_point_is_a_warning(pair, monkeypatch):
     def fails(*_):
         raise duckdb.InterruptException("INTERRUPT Error: Interrupted!")
 
-    monkeypatch.setattr(mine._session._engine, "renumber", fails)
+    monkeypatch.setattr(mine._session.lake.engine, "renumber", fails)
     cursor = mine.execute("INSERT INTO t VALUES (9)")
     assert any("cache" in text for _, text in cursor.messages)
     assert mine.last_commit is not None

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 from oracle import Oracle, multiset
-from racing import meeting
+from racing import flush, meeting
 
 import lakelite
 
@@ -188,9 +188,8 @@ class Interleavings(RuleBasedStateMachine):
 
     def flush(self, name: str) -> None:
         note(f"flush {name}")
-        self.flusher.execute(f"SELECT 1 FROM {name}").fetchall()
         before = self.head()
-        self.flusher._session._flush(self.flusher._session._view.namespace.find(None, name).table_id)
+        flush(self.flusher, name)
         if self.head() > before:
             self.committed.append(Committed(frozenset(), frozenset(), False, ((name, "flush"),)))
         self.compare()

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import duckdb
 import pytest
 from oracle import Oracle, multiset
+from racing import flush
 
 import lakelite
 from lakelite import steps
@@ -197,9 +198,7 @@ class Three:
             self.w.execute("RESET inline_rows")
 
     def flush(self, case: Case) -> None:
-        session: Any = self.f._session
-        self.f.execute(f"SELECT 1 FROM {case.text('{t}')}").fetchall()
-        session._flush(session._view.namespace.find(None, case.text("{t}")).table_id)
+        flush(self.f, case.text("{t}"))
 
     def win(self, case: Case) -> None:
         if case.theirs.flush:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from racing import meeting
+from racing import flush, meeting
 
 import lakelite
 
@@ -221,7 +221,7 @@ def test_a_blind_append_is_no_conflict_for_what_was_handed_out(connect: Connect)
 
 def test_15_a_commit_whose_answer_was_lost_is_applied_once(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     m, w = connect(), connect()
-    catalog = m._session._catalog
+    catalog = m._session.lake.catalog
     real = catalog._sqlite
 
     class Answers:
@@ -308,11 +308,7 @@ def _flusher(connect: Connect) -> Callable[[], None]:
     con = connect()
     con.execute("SET flush_fragments = 0")
 
-    def flush() -> None:
-        con.execute("SELECT 1 FROM t").fetchall()
-        con._session._flush(con._session._view.namespace.find(None, "t").table_id)
-
-    return flush
+    return lambda: flush(con, "t")
 
 
 @pytest.mark.parametrize(
@@ -320,16 +316,16 @@ def _flusher(connect: Connect) -> Callable[[], None]:
 )
 def test_18_a_flush_against_a_change_in_both_orders(connect: Connect, change: str) -> None:
     for flush_first in (True, False):
-        m, flush = connect(), _flusher(connect)
+        m, flush_now = connect(), _flusher(connect)
         m.execute("INSERT OVERWRITE t SELECT range, range FROM range(10)")
         m.execute("SET inline_rows = 1000; INSERT INTO t VALUES (10, 10); DELETE FROM t WHERE k IN (5, 12)")
         if flush_first:
-            with meeting(flush):
+            with meeting(flush_now):
                 m.execute(change)
         else:
             given_up = nullcontext() if "INSERT" in change else pytest.raises(lakelite.TransactionConflict, match="superseded maintenance")
             with meeting(lambda m=m: m.execute(change)), given_up:
-                flush()
+                flush_now()
         whole = [*base(k5=None), (10, 10)]
         want = {
             "DELETE": [r for r in whole if r[0] not in (3, 10)],

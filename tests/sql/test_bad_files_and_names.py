@@ -203,7 +203,7 @@ def test_any_name_is_only_a_name(named: lakelite.Connection, name: str) -> None:
     assert con.execute(f"select y.* from {s}.{n} y join main.{n} x on x.other <> y.{n}").fetchall() == [(7,)] * 3
     assert con.execute(f"update {s}.{n} set {n} = 8 where {s}.{n}.{n} = 7").rowcount == 1
     con.execute(f"drop schema {s} cascade; drop table {n}")
-    root = con._session._opened.paths.root
+    root = con._session.lake.paths.root
     assert {path.name for path in root.parent.iterdir()} == {"lake"}
     assert all(re.fullmatch(r"[a-z0-9.-]+", path.name) for path in root.rglob("*"))
 

@@ -53,7 +53,7 @@ def test_a_query_gives_what_duckdb_gives(pair: tuple[lakelite.Connection, duckdb
 def test_the_same_query_as_the_first_of_a_connection(pair: tuple[lakelite.Connection, duckdb.DuckDBPyConnection], sql: str) -> None:
     """Tables are found in the text, not because an earlier query had named them."""
     ours, plain = pair
-    with lakelite.connect(ours._session._opened.paths.root, read_only=True) as fresh:
+    with lakelite.connect(ours._session.lake.paths.root, read_only=True) as fresh:
         assert answer(fresh, sql) == answer(plain, sql)
 
 
@@ -101,7 +101,7 @@ def test_a_change_does_what_duckdb_does(lake: lakelite.Connection, script: list[
         if count and not statement.startswith("truncate"):
             assert cursor.rowcount == count[0][0], statement
     same_tables(lake, plain)
-    with lakelite.connect(lake._session._opened.paths.root) as again:
+    with lakelite.connect(lake._session.lake.paths.root) as again:
         same_tables(again, plain)
     plain.close()
 

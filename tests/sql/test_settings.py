@@ -94,14 +94,14 @@ def test_close_frees_everything_though_the_open_transaction_cannot_be_undone(tmp
         raise lakelite.OperationalError("the file cannot be removed")
 
     monkeypatch.setattr(session._tx, "discard", refuse)
-    monkeypatch.setattr(session._lease, "close", _after(session._lease.close))
+    monkeypatch.setattr(session.lake.lease, "close", _after(session.lake.lease.close))
     with pytest.raises(lakelite.OperationalError, match="the file cannot be removed") as caught:
         con.close()
     assert caught.value.__notes__ == ["after it: 0"]
     con.close()
     assert os.listdir(path / "leases") == []
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        session._catalog._sqlite.execute("SELECT 1")
+        session.lake.catalog._sqlite.execute("SELECT 1")
     result.close()
 
 

@@ -22,7 +22,7 @@ def con(tmp_path: Path) -> Iterator[Any]:
 
 
 def _held(con: Any) -> dict[Any, str]:
-    tables: dict[Any, str] = con._session._engine._hot._tables
+    tables: dict[Any, str] = con._session.lake.engine._hot._tables
     return tables
 
 

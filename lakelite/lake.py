@@ -1,0 +1,139 @@
+"""One open lake as a session uses it: its DuckDB, its lease, its lock, its settings and its view of the head.
+
+Starts transactions and pins what they read. Knows no statement: `session.py` runs them, `landing.py` commits them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from lakelite.catalog.store import Catalog
+from lakelite.opening import Opened
+from lakelite.settings import Settings
+from lakelite.storage import files
+from lakelite.storage.engine import Engine
+from lakelite.storage.files import LakePaths
+from lakelite.storage.leases import SessionLease
+from lakelite.transaction import commit as committing
+from lakelite.transaction.execution import Execution
+from lakelite.transaction.transaction import Transaction
+from lakelite.transaction.view import LakeView
+
+VERSIONS_KEPT = 64
+
+
+class Lake:
+    """Used by one thread at a time: the session sees to it."""
+
+    def __init__(self, opened: Opened, isolation: str) -> None:
+        self.session_id = opened.session_id
+        self.paths: LakePaths = opened.paths
+        self.catalog: Catalog = opened.catalog
+        self.settings = Settings(opened.catalog.settings(), isolation)
+        self.lease = SessionLease(opened.paths, opened.session_id)
+        self.engine = Engine(
+            opened.paths, str(opened.paths.spill_folder(opened.session_id)), opened.catalog.inline_rows, self.settings.limits.cache_bytes
+        )
+        self.view: LakeView | None = None
+        self._opened = opened
+        self._versions: dict[int, LakeView] = {}  # of time travel, as long as they are few
+        self._locks_held = 0
+        self._transactions = 0
+        self._numbers = 0
+
+    # Transactions and what they read.
+
+    def start(self, *, explicit: bool, isolation: str, read_only: bool) -> Transaction:
+        """A transaction on the head, which is pinned until `unpin`."""
+        view = self.pinned_view()
+        self._transactions += 1
+        execution = Execution(
+            self.engine,
+            self.catalog,
+            self.paths,
+            self.settings.limits,
+            view,
+            f"{self.session_id}-{self._transactions}",
+            self._number,
+            self._reserve,
+            self.lease,
+            self._versions,
+        )
+        return Transaction(execution, explicit=explicit, isolation=isolation, read_only=read_only, now_us=committing.now_us())
+
+    def unpin(self, tx: Transaction) -> None:
+        """The end of a transaction: what it read may go."""
+        for snapshot in (tx.first_base, *tx.execution.pinned):
+            self.lease.unpin(snapshot)
+
+    def pinned_view(self) -> LakeView:
+        """The head, pinned by the lease. An older snapshot is pinned first, so that nothing between the two reads can be vacuumed."""
+        first = self.view.snapshot_id if self.view else self.catalog.head()
+        self.lease.pin(first)
+        try:
+            self.view = committing.view_of_head(self.catalog, self.view)
+            self.lease.pin(self.view.snapshot_id)
+        finally:
+            self.lease.unpin(first)
+        return self.view
+
+    @contextmanager
+    def head(self) -> Iterator[LakeView]:
+        """The head, pinned while the block runs."""
+        view = self.pinned_view()
+        try:
+            yield view
+        finally:
+            self.lease.unpin(view.snapshot_id)
+
+    def trim(self) -> None:
+        """Bounds what is cached; called between statements."""
+        self.engine.trim()
+        if len(self._versions) > VERSIONS_KEPT:
+            self._versions.clear()
+
+    # The lock and ids.
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """The commit lock; re-entrant for this session."""
+        if self._locks_held == 0:
+            self._opened.lock.acquire(self.settings.limits.lock_timeout_ms)
+        self._locks_held += 1
+        try:
+            yield
+        finally:
+            self._locks_held -= 1
+            if self._locks_held == 0:
+                self._opened.lock.release()
+
+    def _reserve(self, counter: str, count: int) -> int:
+        """Lake-wide ids for new tables and columns: the files that a transaction writes already carry them. Those of a rollback stay unused."""
+        with self.locked(), self.catalog.transaction("reserving ids") as writer:
+            return writer.reserve(counter, count)
+
+    def _number(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
+    # The end.
+
+    def close(self, first: Sequence[Callable[[], None]]) -> None:
+        """Does what is to be done `first`, then frees everything, whatever goes wrong on the way; raises the first error."""
+        acts = [*first, self.engine.close, self.lease.close]
+        _do_all([*acts, lambda: files.remove_spill_folder(self.paths, self.session_id), self._opened.close])
+
+
+def _do_all(acts: Sequence[Callable[[], None]]) -> None:
+    """Does each of them, whatever becomes of the others; raises the first error."""
+    failed: list[BaseException] = []
+    for act in acts:
+        try:
+            act()
+        except BaseException as error:
+            failed.append(error)
+    if failed:
+        for other in failed[1:]:
+            failed[0].add_note(f"after it: {other}")
+        raise failed[0]

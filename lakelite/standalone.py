@@ -1,0 +1,92 @@
+"""Statements that are no part of a transaction's changes: SET, SHOW and DESCRIBE, VACUUM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+
+from lakelite import answers
+from lakelite.errors import NotSupportedError, OperationalError, ProgrammingError
+from lakelite.lake import Lake
+from lakelite.language import statements as st
+from lakelite.maintenance.vacuum import vacuum
+from lakelite.results import Result
+from lakelite.settings import DUCKDB_SETTINGS, RESULT_SETTINGS
+from lakelite.transaction import commit as committing
+from lakelite.transaction.execution import Call, find_table
+from lakelite.transaction.transaction import Transaction
+
+_READ_ONLY_HINT = "open the lake without read_only to change it"
+
+
+def set_option(lake: Lake, tx: Transaction | None, operation: st.SetOption, *, read_only: bool) -> None:
+    """SET and RESET: one of DuckDB's settings that are passed on, or one of ours; for the lake with SET GLOBAL."""
+    name = operation.name.lower()
+    if name in DUCKDB_SETTINGS:
+        if name in RESULT_SETTINGS and tx is not None and tx.log:
+            raise ProgrammingError(
+                f"{name} cannot be changed once a transaction has written", hint="its statements may have to run again; set it before BEGIN"
+            )
+        lake.engine.do(f"RESET GLOBAL {name}" if operation.value is None else f"SET GLOBAL {name} = {operation.value}")
+        return
+    if operation.for_lake:
+        _check_set_for_lake(tx, name, read_only=read_only)
+    value = None if operation.value is None else _setting_value(lake, operation.value)
+    if not lake.settings.change(name, value):
+        known = ", ".join(sorted(lake.settings.all().keys() | DUCKDB_SETTINGS))
+        raise NotSupportedError(f"there is no setting {operation.name}", hint=f"the settings are: {known}")
+    if operation.for_lake:  # for all connections that are opened from now on
+        with lake.locked(), lake.catalog.transaction("changing a setting") as writer:
+            writer.run("set_setting", name=name, value=lake.settings.all()[name][0])
+
+
+def _check_set_for_lake(tx: Transaction | None, name: str, *, read_only: bool) -> None:
+    if tx is not None:
+        raise ProgrammingError("SET GLOBAL cannot run inside a transaction", hint="COMMIT or ROLLBACK first")
+    if read_only:
+        raise OperationalError("this connection is read-only", hint=_READ_ONLY_HINT)
+    if name == "isolation_level":
+        raise NotSupportedError(f"{name} cannot be set for a lake", hint=f"SET {name} sets it for this connection")
+
+
+def _setting_value(lake: Lake, text: str) -> Any:
+    try:
+        return lake.engine.do(f"SELECT {text}")[0][0]
+    except duckdb.Error:
+        return text  # a bare word, such as snapshot
+
+
+def look(lake: Lake, tx: Transaction | None, operation: st.Operation, call: Call) -> Result:
+    """SHOW and DESCRIBE, as the open transaction sees the lake, or of the head."""
+    settings = {**lake.settings.all(), **_duckdb_settings(lake)} if isinstance(operation, st.ShowSettings) else {}
+    name = lake.paths.root.name
+    if tx is not None:
+        answer = answers.answer(operation, tx.work, call, lake.catalog, settings, name)
+    else:
+        with lake.head() as view:
+            answer = answers.answer(operation, committing.work_on(view), call, lake.catalog, settings, name)
+    return Result(answer.columns, rows=answer.rows)
+
+
+def _duckdb_settings(lake: Lake) -> dict[str, tuple[str, str]]:
+    """Those of DuckDB that are passed on, each with its value and description."""
+    rows = lake.engine.do("SELECT lower(name), value, description FROM duckdb_settings()")
+    return {name: (value, about) for name, value, about in rows if name in DUCKDB_SETTINGS}
+
+
+def run_vacuum(lake: Lake, tx: Transaction | None, operation: st.Vacuum, call: Call, *, read_only: bool) -> Result:
+    """VACUUM; one row with what it did."""
+    if tx is not None:
+        raise ProgrammingError("VACUUM cannot run inside a transaction", hint="COMMIT or ROLLBACK first")
+    if read_only:
+        raise OperationalError("this connection is read-only", hint=_READ_ONLY_HINT)
+    table = None
+    if operation.target is not None:
+        with lake.head() as view:
+            table = find_table(committing.work_on(view), operation.target, call)
+    hours = lake.settings.limits.retention_hours if operation.retain_hours is None else operation.retain_hours
+    done = vacuum(lake.catalog, lake.paths, lake.locked, committing.now_us(), hours, table, dry_run=operation.dry_run)
+    names = ("dry_run", "oldest_version", "versions_expired", "fragments_expired", "orphans_removed", "bytes_freed")
+    columns = tuple((n, "BOOLEAN" if n == "dry_run" else "BIGINT") for n in names)
+    return Result(columns, rows=[tuple(getattr(done, n) for n in names)])
