@@ -10,9 +10,14 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
+from lakelite import deletion
 from lakelite.deletion import DeletionVector
 from lakelite.model import MAIN_SCHEMA, Fragment, Schema, Table, fold
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
 
 _stamps = itertools.count(1)
 
@@ -35,6 +40,12 @@ class TableState:
     @cached_property
     def deleted_count(self) -> int:
         return sum(v.cardinality for v in self.vectors.values())
+
+    def alive(self, fragment_id: int) -> BitMap:
+        """The positions of a fragment's live rows."""
+        vector = self.vectors.get(fragment_id)
+        live = deletion.everything(self.fragments[fragment_id].row_count)
+        return live if vector is None else live - vector.positions
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,9 +64,21 @@ def positions_of(values: NDArray[Any] | Iterable[int]) -> BitMap:
 
 def everything(row_count: int) -> BitMap:
     """All positions of a fragment of `row_count` rows."""
+    return span(0, row_count)
+
+
+def span(start: int, stop: int) -> BitMap:
+    """The positions start … stop - 1."""
     from pyroaring import BitMap
 
-    return BitMap(range(row_count))
+    return BitMap(range(start, stop))
+
+
+def to_array(positions: BitMap) -> NDArray[Any]:
+    """The positions in ascending order, int64."""
+    import numpy as np
+
+    return np.frombuffer(positions.to_array(), dtype=np.uint32).astype(np.int64)
 
 
 def encode(vector: DeletionVector) -> Encoded:

@@ -8,6 +8,7 @@ Never opens the file with anything but sqlite3 (closing a plain handle would dro
 from __future__ import annotations
 
 import hashlib
+import itertools
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,6 +19,7 @@ from typing import Any
 
 from lakelite import deletion
 from lakelite.catalog.queries import migrations, queries
+from lakelite.composition import Composition, Run, decode_permutation
 from lakelite.contents import Namespace, TableState
 from lakelite.errors import CannotOpen, DataError, InternalError, OperationalError
 from lakelite.model import MAIN_BRANCH, Column, Field, Fragment, Schema, Statistics, Table, fold
@@ -156,6 +158,18 @@ class Catalog:
         fragments = {**state.fragments, **_fragments(born, self._statistics(table, after, snapshot_id))}
         vectors = {**state.vectors, **self._vectors(table, after, snapshot_id)}
         return TableState(table, {k: f for k, f in fragments.items() if k not in gone}, {k: v for k, v in vectors.items() if k not in gone})
+
+    def compositions(self, table: Table, base: int, head: int) -> dict[int, Composition]:
+        """The compactions of `table` that landed in (base, head], by output. Where a deletion vector was pruned, the counts do not agree."""
+        found = self.rows("compositions", table_id=table.table_id, base=base, head=head)
+        return {output: self._composition(list(rows)) for output, rows in itertools.groupby(found, key=lambda row: int(row[0]))}
+
+    def _composition(self, rows: list[Row]) -> Composition:
+        output, row_count, ordered = rows[0][:3]
+        runs = tuple(Run(*row[3:9]) for row in rows)
+        dead = {row[3]: _vector((row[3], *row[9:13], row[8])).positions for row in rows if row[9] is not None}
+        permutation = None if ordered else decode_permutation(self.row("row_map", output=output)[0], row_count)
+        return Composition(row_count, runs, dead, permutation)
 
     def inline_rows(self, fragment_id: int) -> bytes:
         """The IPC stream of an inline fragment; InternalError if it is not the one that was written."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lakelite import composition, deletion
+from lakelite import composition
 from lakelite.model import Limits, Table, quote
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import changes as ch
@@ -39,13 +39,12 @@ def flush(tx: Transaction, table: Table) -> None:
     staged = execution.keep(fragments.write(execution.engine, place, table, rows, {}, row_id=row_id))
     if staged is None:
         return
-    runs = composition.in_order([(f, state.vectors.get(f.fragment_id)) for f in sources])
-    gone = {}
-    for fragment in sources:
-        vector = state.vectors.get(fragment.fragment_id)
-        live = deletion.everything(fragment.row_count)
-        gone[fragment.fragment_id] = live if vector is None else live - vector.positions
+    read = [(f, state.vectors.get(f.fragment_id)) for f in sources]
     change = ch.TableChange(
-        table, kinds=frozenset({"compaction"}), deleted=gone, staged={staged.fragment.fragment_id: staged}, runs={staged.fragment.fragment_id: runs}
+        table,
+        kinds=frozenset({"compaction"}),
+        deleted={f.fragment_id: state.alive(f.fragment_id) for f in sources},
+        staged={staged.fragment.fragment_id: staged},
+        made={staged.fragment.fragment_id: composition.of(read)},
     )
     tx.work = replace(tx.work, changes=replace(tx.work.changes.with_change(change), blind=False))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from lakelite import deletion
-from lakelite.composition import Run
+from lakelite.composition import Composition
 from lakelite.contents import Namespace, TableState
 from lakelite.model import Schema, Table
 from lakelite.storage.fragment import Staged
@@ -27,7 +27,7 @@ class TableChange:
     """The net change of one table. `deleted`: newly deleted positions of the base's fragments; `staged_deleted` of staged ones.
 
     `created`: the table is not in the base. `kinds`: what the statements were, also those that matched no row.
-    `runs`: of a compaction, the composition of each staged output by its staged id.
+    `made`: of a compaction, the composition of each staged output by its staged id.
     """
 
     table: Table
@@ -36,7 +36,7 @@ class TableChange:
     deleted: Mapping[int, BitMap] = field(default_factory=dict)
     staged: Mapping[int, Staged] = field(default_factory=dict)
     staged_deleted: Mapping[int, BitMap] = field(default_factory=dict)
-    runs: Mapping[int, tuple[Run, ...]] = field(default_factory=dict)
+    made: Mapping[int, Composition] = field(default_factory=dict)
 
     @property
     def dropped(self) -> bool:
@@ -143,9 +143,4 @@ def append(change: TableChange, staged: Staged | None, kind: Kind) -> TableChang
 
 def delete_all(change: TableChange, state: TableState, kind: Kind) -> TableChange:
     """`change` with every live row of `state` (the table as the transaction sees it) deleted."""
-    positions = {}
-    for fragment_id, fragment in state.fragments.items():
-        vector = state.vectors.get(fragment_id)
-        live = deletion.everything(fragment.row_count)
-        positions[fragment_id] = live if vector is None else live - vector.positions
-    return delete(change, positions, kind)
+    return delete(change, {fragment_id: state.alive(fragment_id) for fragment_id in state.fragments}, kind)

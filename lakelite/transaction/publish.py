@@ -14,6 +14,7 @@ from pathlib import Path
 
 from lakelite import composition, deletion
 from lakelite.catalog.store import Writer
+from lakelite.composition import Composition
 from lakelite.contents import TableState
 from lakelite.errors import InternalError
 from lakelite.model import MAIN_BRANCH, Column, Field, Table
@@ -175,15 +176,20 @@ def _append(writer: Writer, snapshot: int, change: TableChange) -> dict[int, int
         dead = change.staged_deleted.get(staged_id)
         if dead:
             _add_vector(writer, snapshot, change.table.table_id, ids[staged_id], deletion.DeletionVector(dead, staged.fragment.row_count))
-        runs = change.runs.get(staged_id)
-        if runs is not None:
-            composition.check(runs, staged.fragment.row_count)
-            for run in runs:
-                writer.run(
-                    "add_run", output=ids[staged_id], source=run.source_fragment_id, source_order=run.source_order, output_start=run.output_start,
-                    live_count=run.live_count, physical_count=run.physical_count, vector_born=run.vector_born,
-                )  # fmt: skip
+        if staged_id in change.made:
+            _add_composition(writer, ids[staged_id], change.made[staged_id])
     return ids
+
+
+def _add_composition(writer: Writer, output: int, made: Composition) -> None:
+    composition.check(made)
+    for run in made.runs:
+        writer.run(
+            "add_run", output=output, source=run.source_fragment_id, source_order=run.source_order, output_start=run.output_start,
+            live_count=run.live_count, physical_count=run.physical_count, vector_born=run.vector_born, ordered=int(made.permutation is None),
+        )  # fmt: skip
+    if made.permutation is not None:
+        writer.run("add_row_map", output=output, positions=composition.encode_permutation(made.permutation))
 
 
 def _add_fragment(writer: Writer, snapshot: int, staged: Staged) -> int:

@@ -16,7 +16,9 @@ SELECT (SELECT count(*) FROM snapshots WHERE snapshot_id < :floor),
 DELETE FROM fragments WHERE end_snapshot_id <= :floor AND (:table_id IS NULL OR table_id = :table_id);
 
 -- name: delete_vectors
-DELETE FROM deletion_vectors WHERE end_snapshot_id <= :floor AND (:table_id IS NULL OR table_id = :table_id);
+-- A compaction may have read a version that is older than what any reader needs: it stays for as long as the source does.
+DELETE FROM deletion_vectors WHERE end_snapshot_id <= :floor AND (:table_id IS NULL OR table_id = :table_id)
+AND NOT EXISTS (SELECT 1 FROM compositions c WHERE c.source_fragment_id = deletion_vectors.fragment_id AND c.vector_snapshot_id = deletion_vectors.begin_snapshot_id);
 
 -- name: set_oldest_kept
 UPDATE tables SET oldest_kept_id = max(oldest_kept_id, :floor) WHERE table_id = :table_id;

@@ -64,7 +64,10 @@ VALUES (:fragment_id, :table_id, :bits, :cardinality, :row_count, :crc32, :snaps
 
 -- name: add_run
 INSERT INTO compositions (output_fragment_id, source_fragment_id, source_order, output_start, live_count, physical_count, vector_snapshot_id, ordered)
-VALUES (:output, :source, :source_order, :output_start, :live_count, :physical_count, :vector_born, 1);
+VALUES (:output, :source, :source_order, :output_start, :live_count, :physical_count, :vector_born, :ordered);
+
+-- name: add_row_map
+INSERT INTO row_maps (output_fragment_id, positions) VALUES (:output, :positions);
 
 -- name: set_setting
 INSERT INTO settings (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value;

@@ -75,5 +75,16 @@ SELECT coalesce(sum(f.row_count), 0), coalesce(sum(v.cardinality), 0), coalesce(
 FROM fragments f LEFT JOIN deletion_vectors v ON v.fragment_id = f.fragment_id AND v.end_snapshot_id IS NULL
 WHERE f.table_id = :table_id AND f.end_snapshot_id IS NULL;
 
+-- name: compositions
+SELECT c.output_fragment_id, f.row_count, c.ordered, c.source_fragment_id, c.source_order, c.output_start, c.live_count, c.physical_count, c.vector_snapshot_id,
+       v.bits, v.cardinality, v.row_count, v.crc32
+FROM fragments f JOIN compositions c ON c.output_fragment_id = f.fragment_id
+LEFT JOIN deletion_vectors v ON v.fragment_id = c.source_fragment_id AND v.begin_snapshot_id = c.vector_snapshot_id
+WHERE f.table_id = :table_id AND f.begin_snapshot_id > :base AND f.begin_snapshot_id <= :head
+ORDER BY c.output_fragment_id, c.source_order;
+
+-- name: row_map
+SELECT positions FROM row_maps WHERE output_fragment_id = :output;
+
 -- name: oldest_kept
 SELECT (SELECT min(snapshot_id) FROM snapshots), coalesce((SELECT oldest_kept_id FROM tables WHERE table_id = :table_id), 0);

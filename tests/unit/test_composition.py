@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,9 +27,9 @@ sources = st.lists(st.integers(1, 30).flatmap(lambda n: st.tuples(st.just(n), st
 def test_runs_say_where_each_row_went(drawn):
     with_vectors = [(fragment(i, n), DeletionVector(BitMap(dead), n, 9) if dead else None) for i, (n, dead) in enumerate(drawn)]
     output = [(i, p) for i, (n, dead) in enumerate(drawn) for p in range(n) if p not in dead]
-    runs = composition.in_order(with_vectors)
-    composition.check(runs, len(output))
-    for run in runs:
+    made = composition.of(with_vectors)
+    composition.check(made)
+    for run in made.runs:
         n, dead = drawn[run.source_fragment_id]
         assert (run.physical_count, run.live_count, run.vector_born) == (n, n - len(dead), 9 if dead else None)
         for position in set(range(n)) - dead:
@@ -37,13 +38,27 @@ def test_runs_say_where_each_row_went(drawn):
 
 
 def test_runs_that_do_not_add_up_are_refused():
-    runs = composition.in_order([(fragment(1, 5), None), (fragment(2, 3), None)])
-    composition.check(runs, 8)
-    for wrong, rows in (
-        (runs, 9),
-        (runs[1:], 3),
-        ((runs[0], dataclasses.replace(runs[1], output_start=4)), 8),
-        ((dataclasses.replace(runs[0], live_count=6), runs[1]), 9),
+    made = composition.of([(fragment(1, 5), None), (fragment(2, 3), None)])
+    composition.check(made)
+    first, second = made.runs
+    for wrong in (
+        {"row_count": 9},
+        {"runs": (second,), "row_count": 3},
+        {"runs": (first, dataclasses.replace(second, output_start=4))},
+        {"runs": (dataclasses.replace(first, live_count=6), second), "row_count": 9},
+        {"permutation": np.arange(7, dtype=np.uint32)},
+        {"permutation": np.array([0, 1, 2, 3, 4, 5, 6, 6], dtype=np.uint32)},
     ):
         with pytest.raises(InternalError):
-            composition.check(wrong, rows)
+            composition.check(dataclasses.replace(made, **wrong))
+
+
+@given(st.permutations(range(40)))
+def test_permutations_round_trip_and_damaged_ones_are_refused(order):
+    permutation = np.array(order, dtype=np.uint32)
+    blob = composition.encode_permutation(permutation)
+    assert composition.decode_permutation(blob, 40).tolist() == list(order)
+    with pytest.raises(InternalError, match="row map is damaged"):
+        composition.decode_permutation(blob, 41)
+    with pytest.raises(InternalError, match="row map is damaged"):
+        composition.decode_permutation(blob[:-9] if len(blob) > 20 else b"", 40)
