@@ -25,6 +25,20 @@ from lakelite.errors import (
     TransactionConflict,
     Warning,  # noqa: A004  (PEP 249 asks for this name)
 )
+from lakelite.interfaces.type_objects import (
+    BINARY,
+    DATETIME,
+    NUMBER,
+    ROWID,
+    STRING,
+    Binary,
+    Date,
+    DateFromTicks,
+    Time,
+    TimeFromTicks,
+    Timestamp,
+    TimestampFromTicks,
+)
 
 if TYPE_CHECKING:
     from lakelite.interfaces.dbapi import Connection, Cursor, connect
@@ -35,9 +49,10 @@ threadsafety = 2
 paramstyle = "qmark"
 
 __all__ = [
-    "CannotOpen", "CommitUnknown", "Conflict", "Connection", "Cursor", "DataError", "DatabaseError", "Error", "IntegrityError", "InterfaceError",
-    "InternalError", "NotSupportedError", "OperationalError", "ProgrammingError", "TransactionConflict", "Warning", "__version__", "apilevel",
-    "connect", "paramstyle", "threadsafety",
+    "BINARY", "DATETIME", "NUMBER", "ROWID", "STRING", "Binary", "CannotOpen", "CommitUnknown", "Conflict", "Connection", "Cursor", "DataError",
+    "DatabaseError", "Date", "DateFromTicks", "Error", "IntegrityError", "InterfaceError", "InternalError", "NotSupportedError",
+    "OperationalError", "ProgrammingError", "Time", "TimeFromTicks", "Timestamp", "TimestampFromTicks", "TransactionConflict", "Warning",
+    "__version__", "apilevel", "connect", "paramstyle", "threadsafety",
 ]  # fmt: skip
 
 

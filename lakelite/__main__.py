@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from lakelite.interfaces.runner import Runner
@@ -89,16 +89,24 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _statements(text: str) -> Callable[[], str]:
-    return lambda: text
+class _Script(NamedTuple):
+    """Statements to run: how to read them, and the file that they are from, or None."""
+
+    read: Callable[[], str]
+    file: str | None = None
 
 
-def _file(name: str) -> Callable[[], str]:
-    """How to read the script. A file is read at once, so that nothing runs when one of them is missing."""
+def _statements(text: str) -> _Script:
+    return _Script(lambda: text)
+
+
+def _file(name: str) -> _Script:
+    """A file is read at once, so that nothing runs when one of them is missing."""
     if name == "-":
-        return _standard_input
+        return _Script(_standard_input)
     try:
-        return _statements(Path(name).read_bytes().decode("utf-8-sig"))
+        text = Path(name).read_bytes().decode("utf-8-sig")
+        return _Script(lambda: text, name)
     except OSError as error:
         raise argparse.ArgumentTypeError(f"cannot read {name}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -157,7 +165,7 @@ def _work(runner: Runner, options: argparse.Namespace) -> int:
     if options.work is None:
         code = runner.run(_standard_input(), keep_going=True)
     for script in options.work or ():
-        code = runner.run(script())
+        code = runner.run(script.read(), file=script.file)
         if code:
             break
     if runner.connection.in_transaction:

@@ -1,43 +1,63 @@
-"""What SHOW and DESCRIBE answer: which rows of catalog/look.py belong to which statement."""
+"""What SHOW and DESCRIBE answer: which rows of catalog/look.py belong to which statement, and the text of SHOW CREATE TABLE."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from lakelite.catalog import look
-from lakelite.catalog.store import Catalog
 from lakelite.errors import NotSupportedError, ProgrammingError
 from lakelite.language import statements as st
-from lakelite.model import fold
+from lakelite.language.tokens import shown_name
+from lakelite.mapping.names import did_you_mean
+from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Table, fold
 from lakelite.transaction.changes import Work
-from lakelite.transaction.execution import Call, find_table, missing_schema
+from lakelite.transaction.execution import Call, Execution, find_table, missing_schema
+from lakelite.transaction.versions import past_state
 
 
-def answer(operation: st.Operation, work: Work, call: Call, catalog: Catalog, settings: Mapping[str, tuple[str, str]], lake_name: str) -> look.Answer:
-    """The answer to a statement that only looks; raises its ordinary error. `settings`: those that SHOW knows, with value and description."""
+def answer(operation: st.Operation, execution: Execution, work: Work, call: Call, lake_name: str) -> look.Answer:
+    """The answer to a statement that only looks, as a transaction sees the lake; raises the statement's ordinary error."""
     match operation:
         case st.ShowTables(everything=True):
             return look.show_all_tables(work.namespace, lake_name)
         case st.ShowTables():
-            if operation.schema is not None and fold(operation.schema) not in work.namespace.schemas:
-                raise missing_schema(work, operation.schema, 0, call)
-            return look.show_tables(work.namespace, operation.schema)
+            schema = operation.schema or MAIN_SCHEMA
+            if fold(schema) not in work.namespace.schemas and fold(schema) != RESERVED_SCHEMA:
+                raise missing_schema(work, schema, None, call)
+            return look.show_tables(work.namespace, schema)
         case st.ShowSchemas():
-            return look.show_schemas(work.namespace)
+            return look.show_schemas(work.namespace, lake_name)
+        case st.ShowCreateTable():
+            return look.show_create_table(create_table(_table(operation, execution, work, call)))
         case st.DescribeTable():
-            return look.describe_table(find_table(work, operation.target, call))
+            return look.describe_table(_table(operation, execution, work, call))
         case st.DescribeHistory():
             table = find_table(work, operation.target, call) if operation.target else None
-            return look.describe_history(catalog, table, operation.limit)
+            return look.describe_history(execution.catalog, table, operation.limit)
         case st.ShowSettings():
-            return _settings(operation.name, work, settings)
+            return _settings(operation.name, execution, work)
     raise NotSupportedError(f"{type(operation).__name__} is not supported")
 
 
-def _settings(name: str | None, work: Work, known: Mapping[str, tuple[str, str]]) -> look.Answer:
-    if name is None or name.lower() in known:
-        return look.show_settings(known, name and name.lower())
-    table = work.namespace.find(None, name)
+def create_table(table: Table) -> str:
+    """The statement that makes a table like this one."""
+    schema = "" if table.schema_name == MAIN_SCHEMA else f"{shown_name(table.schema_name)}."
+    columns = ",\n".join(f"    {shown_name(column.name)} {column.declared}" for column in table.columns)
+    return f"CREATE TABLE {schema}{shown_name(table.name)} (\n{columns}\n);"
+
+
+def _table(operation: st.ShowCreateTable | st.DescribeTable, execution: Execution, work: Work, call: Call) -> Table:
+    if operation.at is not None:
+        return past_state(execution, operation.at, call)[1].table
+    return find_table(work, operation.target, call)
+
+
+def _settings(name: str | None, execution: Execution, work: Work) -> look.Answer:
+    """SHOW ALL and SHOW name, which is that of a setting or of a table."""
+    shown = look.show_settings(execution.settings(), name and fold(name))
+    if shown is not None:
+        return shown
+    table = work.namespace.find(None, name) if name else None
     if table is None:
-        raise ProgrammingError(f"{name} is neither a setting nor a table", hint="SHOW ALL lists the settings, SHOW TABLES the tables")
+        known = [*(setting for setting, *_ in execution.settings()), *(t.qualified for t in work.namespace.tables.values())]
+        hint = did_you_mean(name or "", known, "SHOW ALL lists the settings, SHOW ALL TABLES the tables")
+        raise ProgrammingError(f'"{name}" is neither a setting nor a table', hint=hint)
     return look.describe_table(table)

@@ -41,6 +41,15 @@ class TableState:
     def deleted_count(self) -> int:
         return sum(v.cardinality for v in self.vectors.values())
 
+    def without(self, positions: Mapping[int, BitMap]) -> TableState:
+        """The state with those rows deleted as well."""
+        vectors = dict(self.vectors)
+        for fragment_id, some in positions.items():
+            if some:
+                vectors[fragment_id] = deletion.union(vectors.get(fragment_id), some, self.fragments[fragment_id].row_count)
+        live = {k: f for k, f in self.fragments.items() if k not in vectors or vectors[k].cardinality < f.row_count}
+        return TableState(self.table, live, {k: v for k, v in vectors.items() if k in live}, self.staged_rows)
+
     def alive(self, fragment_id: int) -> BitMap:
         """The positions of a fragment's live rows."""
         vector = self.vectors.get(fragment_id)

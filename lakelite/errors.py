@@ -2,7 +2,7 @@
 
     Warning
     Error
-    ├── InterfaceError               misuse of the API: a closed cursor, mixed parameter styles
+    ├── InterfaceError               misuse of the API: a closed cursor, a statement that is no text
     └── DatabaseError
         ├── DataError                a value does not fit: overflow, a bad cast, a division of the wrong type
         ├── IntegrityError           NOT NULL (and later keys and checks)
@@ -14,12 +14,18 @@
             ├── TransactionConflict  a true conflict; the transaction was rolled back (SQLSTATE 40001)
             └── CommitUnknown        the answer to a COMMIT was lost; the transaction id says how to find out
 
-This module owns the classes and their wording. It imports nothing of lakelite and never prints a parameter value.
+This module owns the classes and how they are shown; what other libraries raise becomes one of them in `mapping`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from lakelite.cells import width
+
+COLUMNS = 80  # of a terminal, for what is longer than a line
+SHOWN_BEFORE, SHOWN = 60, 120  # characters of a source line
+SHOWN_STATEMENT = 200  # characters of a statement in a conflict
 
 
 class Warning(Exception):  # noqa: A001  (PEP 249 asks for this name)
@@ -40,6 +46,10 @@ class Error(Exception):
         self.message = message
         self.hint = hint
         self.position = position
+
+    def within(self, script: str, start: int, number: int | None) -> None:
+        """Says where in a script the error belongs, whose statement `number` (None: it has only one) begins at the character `start`."""
+        self.position = _in_script(self.position, script, start, number)
 
     def __str__(self) -> str:
         text = self.message
@@ -111,7 +121,8 @@ class TransactionConflict(OperationalError):
     def __init__(self, conflicts: tuple[Conflict, ...], *, hint: str | None = None) -> None:
         assert conflicts, "a TransactionConflict names at least one conflict"
         self.conflicts = conflicts
-        super().__init__("\n".join(c.describe() for c in conflicts), hint=hint or conflicts[0].what_to_do)
+        advice = dict.fromkeys(c.what_to_do for c in conflicts)
+        super().__init__("\n".join(c.describe() for c in conflicts), hint=hint or "; ".join(advice))
 
 
 class CommitUnknown(OperationalError):
@@ -122,18 +133,25 @@ class CommitUnknown(OperationalError):
     def __init__(self, transaction_id: str, cause: str) -> None:
         self.transaction_id = transaction_id
         super().__init__(
-            f"the answer to COMMIT was lost ({cause}); transaction {transaction_id} may or may not have landed",
-            hint="open the lake again and run DESCRIBE HISTORY: a snapshot with this transaction id means that it did",
+            f"the answer to COMMIT was lost: {cause}\nThe transaction {transaction_id} may or may not have landed.",
+            hint="do not run it again before you know: open the lake anew, and run"
+            f" SELECT snapshot_id FROM lake.snapshots WHERE transaction_id = '{transaction_id}'; it landed if that gives a row",
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in a statement's text: `line` and `column` count from 1, `source` is the whole line at it."""
+    """A place in the text that was run: `line` and `column` count from 1, `source` is the whole line at it.
+
+    `statement`: which statement of a script it is in, from 1; None where there is only one. `exact`: False if no more is
+    known than the statement, which begins at this place.
+    """
 
     line: int
     column: int
     source: str
+    statement: int | None = None
+    exact: bool = True
 
     @classmethod
     def at(cls, text: str, offset: int) -> Position:
@@ -144,12 +162,25 @@ class Position:
         return cls(text.count("\n", 0, offset) + 1, offset - start + 1, text[start : None if end < 0 else end])
 
     def render(self) -> str:
-        """Two lines: the source line, shortened around the place, and a caret below it."""
-        lead = f"LINE {self.line}, COLUMN {self.column}: "
-        cut = max(0, self.column - 1 - 60)
-        shown = self.source[cut : cut + 120]
-        dots = "..." if cut else ""
-        return f"{lead}{dots}{shown}\n{' ' * (len(lead) + len(dots) + self.column - 1 - cut)}^"
+        """The source line, shortened around the place, and a caret below it; each tab and control character is shown as a space."""
+        lead = f"LINE {self.line}, COLUMN {self.column}: " if self.exact else f"LINE {self.line}: "
+        if self.statement is not None:
+            lead = f"STATEMENT {self.statement}, {lead}"
+        cut = max(0, self.column - 1 - SHOWN_BEFORE) if self.exact else 0
+        lead += "..." if cut else ""
+        shown = "".join(c if c.isprintable() else " " for c in self.source)
+        rest = "..." if len(shown) > cut + SHOWN else ""
+        line = f"{lead}{shown[cut : cut + SHOWN]}{rest}"
+        return f"{line}\n{' ' * width(lead + shown[cut : self.column - 1])}^" if self.exact else line
+
+
+def _in_script(position: Position | None, script: str, start: int, number: int | None) -> Position | None:
+    """The place in the script of a place in the statement that begins at `start`; where that is not known, of the statement if there are several."""
+    if position is None:
+        return None if number is None else replace(Position.at(script, start), statement=number, exact=False)
+    line = script.count("\n", 0, start) + position.line
+    before = start - (script.rfind("\n", 0, start) + 1) if position.line == 1 else 0
+    return replace(position, line=line, column=before + position.column, source=script.split("\n")[line - 1], statement=number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,15 +206,28 @@ class Conflict:
     accepted_at: str | None = None
 
     def describe(self) -> str:
-        """All of it as a few lines of text."""
+        """All of it as lines of at most 80 columns, as far as words allow."""
         who = f" by {self.winner_author}" if self.winner_author else ""
-        lines = [
+        parts = [
             f"transaction conflict ({self.kind}) on table {self.table}: {self.explanation}",
-            f"  winner: snapshot {self.winner_snapshot_id}, committed {self.winner_committed_at}{who}: {self.winner_statement}",
-            f"  yours: {self.statement}",
+            f"  winner: snapshot {self.winner_snapshot_id}, committed {self.winner_committed_at}{who}:",
+            f"    {_on_one_line(self.winner_statement)}",
+            f"  yours: {_on_one_line(self.statement)}",
         ]
         if self.rows is not None:
-            lines.append(f"  rows changed by the winner: {self.rows}" + (f" ({', '.join(self.keys)})" if self.keys else ""))
+            parts.append(f"  rows changed by the winner: {self.rows}" + (f" ({', '.join(self.keys)})" if self.keys else ""))
         if self.accepted_at:
-            lines.append(f"  isolation level {self.accepted_at} would have accepted it")
-        return "\n".join(lines)
+            parts.append(f"  isolation level {self.accepted_at} would have accepted it")
+        return "\n".join(map(_wrapped, parts))
+
+
+def _on_one_line(statement: str) -> str:
+    text = " ".join(statement.split())
+    return text if len(text) <= SHOWN_STATEMENT else text[: SHOWN_STATEMENT - 1] + "…"
+
+
+def _wrapped(line: str) -> str:
+    """`line` in lines of at most 80 columns; those after its first are indented. No word is cut."""
+    import textwrap
+
+    return textwrap.fill(line, COLUMNS, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)

@@ -8,9 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+import duckdb
+
 from lakelite.catalog.store import Catalog
+from lakelite.catalog.system import VIEWS
+from lakelite.contents import Namespace
+from lakelite.mapping.names import Names
+from lakelite.model import RESERVED_SCHEMA
 from lakelite.opening import Opened
-from lakelite.settings import Settings
+from lakelite.settings import DUCKDB_SETTINGS, OF_CONNECTION, Settings
 from lakelite.storage import files
 from lakelite.storage.engine import Engine
 from lakelite.storage.files import LakePaths
@@ -21,16 +27,21 @@ from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.view import LakeView
 
 VERSIONS_KEPT = 64
+_KNOWN = {
+    "function": "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_name ~ '^[a-z]'",
+    "type": "SELECT DISTINCT type_name FROM duckdb_types() WHERE type_name ~ '^[a-z]'",
+}
+_DUCKDB_SETTINGS = "SELECT lower(name), value, description FROM duckdb_settings()"
 
 
 class Lake:
     """Used by one thread at a time: the session sees to it."""
 
-    def __init__(self, opened: Opened, isolation: str) -> None:
+    def __init__(self, opened: Opened, isolation: str, author: str | None) -> None:
         self.session_id = opened.session_id
         self.paths: LakePaths = opened.paths
         self.catalog: Catalog = opened.catalog
-        self.settings = Settings(opened.catalog.settings(), isolation)
+        self.settings = Settings(opened.catalog.settings(), isolation, author)
         self.lease = SessionLease(opened.paths, opened.session_id)
         self.engine = Engine(
             opened.paths, str(opened.paths.spill_folder(opened.session_id)), opened.catalog.inline_rows, self.settings.limits.cache_bytes
@@ -41,6 +52,19 @@ class Lake:
         self._locks_held = 0
         self._transactions = 0
         self._numbers = 0
+
+    def names(self, namespace: Namespace) -> Names:
+        """What a statement can name, for the words of its error."""
+        tables = {f"{RESERVED_SCHEMA}.{name}": tuple(column for column, _ in view.columns) for name, view in VIEWS.items()}
+        tables |= {t.qualified: tuple(c.name for c in t.columns) for t in namespace.tables.values()}
+        return Names(tables, [s.name for s in namespace.schemas.values()], self._known, self.engine.frames.described)
+
+    def _known(self, kind: str) -> list[str]:
+        """DuckDB's functions or types; none where it cannot say: another error is being told, which matters more."""
+        try:
+            return [name for (name,) in self.engine.do(_KNOWN[kind])]
+        except duckdb.Error:
+            return []
 
     # Transactions and what they read.
 
@@ -59,6 +83,7 @@ class Lake:
             self._reserve,
             self.lease,
             self._versions,
+            self.all_settings,
         )
         return Transaction(execution, explicit=explicit, isolation=isolation, read_only=read_only, now_us=committing.now_us())
 
@@ -93,6 +118,16 @@ class Lake:
         if len(self._versions) > VERSIONS_KEPT:
             self._versions.clear()
 
+    def all_settings(self) -> list[tuple[str, str, str, str]]:
+        """Name, value, scope and description of each setting, DuckDB's that are passed on included, by name.
+
+        The scope is `lake` where SET GLOBAL sets it for all connections to come, else `connection`.
+        """
+        theirs = {name: (value, about) for name, value, about in self.engine.do(_DUCKDB_SETTINGS) if name in DUCKDB_SETTINGS}
+        ours = {**self.settings.all(), **theirs}
+        of_connection = OF_CONNECTION | DUCKDB_SETTINGS
+        return [(name, value, "connection" if name in of_connection else "lake", about) for name, (value, about) in sorted(ours.items())]
+
     # The lock and ids.
 
     @contextmanager
@@ -112,6 +147,12 @@ class Lake:
         """Lake-wide ids for new tables and columns: the files that a transaction writes already carry them. Those of a rollback stay unused."""
         with self.locked(), self.catalog.transaction("reserving ids") as writer:
             return writer.reserve(counter, count)
+
+    def spill_folder(self) -> str:
+        """A new folder for another DuckDB of this session to spill into. (DuckDB makes no more than the last part of its path.)"""
+        folder = self.paths.spill_folder(self.session_id) / f"view-{self._number()}"
+        folder.mkdir(parents=True)
+        return str(folder)
 
     def _number(self) -> int:
         self._numbers += 1

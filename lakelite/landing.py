@@ -15,20 +15,23 @@ from lakelite.transaction.commit import CommitResult, Landing
 from lakelite.transaction.transaction import Transaction
 
 
-def land(lake: Lake, tx: Transaction, author: str | None, message: str | None) -> tuple[CommitResult, list[Message]]:
-    """Commits; what was written is removed if it did not land. Returns the commit and what a user should be told."""
-    committed = _commit(lake, tx, author, message, _operation(tx))
-    tx.already_gone = committed.already_gone
+def land(lake: Lake, tx: Transaction) -> tuple[CommitResult, list[Message]]:
+    """Commits, with the commit message, which is used then; what was written is removed if it did not land.
+
+    Returns the commit and what a user should be told.
+    """
+    committed = _commit(lake, tx, lake.settings.commit_message, _operation(tx))
+    lake.settings.commit_message = None
     messages: list[Message] = [(errors.Warning, r.explanation) for r in committed.resolutions if r.noticeable]
     messages += [(errors.Warning, w) for w in committed.warnings]
     try:
         tx.discard_unpublished()
     except Error as error:  # the commit has landed: its answer must not be an error, and VACUUM will find the file
         messages.append((errors.Warning, f"a file that is not needed could not be removed: {error.message}"))
-    return committed, messages + _flush_what_is_due(lake, committed, author)
+    return committed, messages + _flush_what_is_due(lake, committed)
 
 
-def flush(lake: Lake, table_id: int, author: str | None) -> None:
+def flush(lake: Lake, table_id: int) -> None:
     """Moves the inline fragments of a table into a file, as a snapshot of its own."""
     tx = lake.start(explicit=True, isolation=lake.settings.isolation, read_only=False)
     try:
@@ -41,14 +44,14 @@ def flush(lake: Lake, table_id: int, author: str | None) -> None:
             tx.discard()
             raise
         if tx.work.changes.writes:
-            _commit(lake, tx, author, None, "FLUSH")
+            _commit(lake, tx, None, "FLUSH")
     finally:
         lake.unpin(tx)
 
 
-def _commit(lake: Lake, tx: Transaction, author: str | None, message: str | None, operation: str) -> CommitResult:
+def _commit(lake: Lake, tx: Transaction, message: str | None, operation: str) -> CommitResult:
     try:
-        return committing.commit(tx, Landing(lake.catalog, lake.locked, committing.now_us, author, message, operation))
+        return committing.commit(tx, Landing(lake.catalog, lake.locked, committing.now_us, lake.settings.author, message, operation))
     except CommitUnknown:
         raise  # it may turn out to have landed: the files stay, and VACUUM will know once this session is over
     except BaseException:
@@ -66,12 +69,12 @@ def _remove_unless_landed(lake: Lake, tx: Transaction) -> None:
         tx.discard()
 
 
-def _flush_what_is_due(lake: Lake, committed: CommitResult, author: str | None) -> list[Message]:
+def _flush_what_is_due(lake: Lake, committed: CommitResult) -> list[Message]:
     """Upkeep after a commit. It never fails the statement: what went wrong is a message, and the next commit tries again."""
     try:
         for table_id, counts in committed.inline.items():
             if flushing.is_due(*counts, lake.settings.limits):
-                flush(lake, table_id, author)
+                flush(lake, table_id)
     except (Error, duckdb.Error) as error:
         return [] if isinstance(error, TransactionConflict) else [(errors.Warning, f"small fragments could not be moved into a file: {error}")]
     return []
@@ -85,5 +88,5 @@ def _operation(tx: Transaction) -> str:
 
 _LABELS: dict[type, str] = {
     st.CreateTable: "CREATE TABLE", st.CreateTableAs: "CREATE TABLE AS", st.DropTable: "DROP TABLE", st.CreateSchema: "CREATE SCHEMA",
-    st.DropSchema: "DROP SCHEMA", st.CopyFrom: "COPY",
+    st.DropSchema: "DROP SCHEMA", st.CopyFrom: "COPY", st.RestoreTable: "RESTORE",
 }  # fmt: skip

@@ -17,6 +17,7 @@ Comparable = bool | int | float | Decimal | str | date  # a datetime is a date
 MAIN_BRANCH = "main"
 MAIN_SCHEMA = "main"
 RESERVED_SCHEMA = "lake"
+SYSTEM_SCHEMAS = frozenset({RESERVED_SCHEMA, "information_schema", "pg_catalog"})
 ROW_ID_COLUMN = "_row_id"
 ROW_ID_FIELD = 2147483540  # the field id that Iceberg v3 reserves for _row_id
 
@@ -62,6 +63,12 @@ class Column:
     @property
     def field_id(self) -> int:
         return self.stored.field_id
+
+    @property
+    def declared(self) -> str:
+        """What stands behind the column's name in a CREATE TABLE."""
+        default = "" if self.default is None else f" DEFAULT ({self.default})"
+        return f"{self.type}{'' if self.nullable else ' NOT NULL'}{default}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +129,8 @@ class Fragment:
     """An immutable set of rows of one table. A row address is (fragment_id, position).
 
     `fragment_id` is negative while the fragment is only staged by an open transaction. `path` is a bare file name
-    (parquet only). `has_row_ids`: rows carry a stored `_row_id` (NULL: first_row_id + position).
+    (parquet only). `has_row_ids`: rows carry a stored `_row_id` (NULL: first_row_id + position). `first_row_id` is 0
+    while it is not known: the rows are new, and the commit gives them their ids. `born`: the snapshot that brought it (None: staged).
     """
 
     fragment_id: int
@@ -135,6 +143,7 @@ class Fragment:
     first_row_id: int
     has_row_ids: bool
     statistics: tuple[Statistics, ...] = field(default=(), compare=False)
+    born: int | None = field(default=None, compare=False)
 
 
 MOST_HOURS = 8_760_000
@@ -152,6 +161,8 @@ class Limits:
     flush_rows: int = 20_000
     row_group_rows: int = 61_440
     commit_attempts: int = 4
+    reevaluate_locked_rows: int = 1_000
     lock_timeout_ms: int = 60_000
+    statement_timeout_ms: int = 0
     retention_hours: int = 168
     cache_bytes: int = 256 * 1024 * 1024

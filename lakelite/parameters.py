@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
 
-from lakelite.errors import ProgrammingError
+import duckdb
+
+from lakelite.errors import DataError, InterfaceError, ProgrammingError
 from lakelite.language import statements as st
 
 Parameters = Mapping[str, Any] | Sequence[Any] | None
 
 
+def text_of(sql: object) -> str:
+    """The text of a statement or script; InterfaceError for what is none."""
+    if not isinstance(sql, str):
+        raise InterfaceError(f"a statement is a str, not {type(sql).__name__}")
+    return sql
+
+
 def names_of(parameters: Parameters) -> frozenset[str] | None:
     """The names that `:name` may mean: those of a mapping."""
     return frozenset(map(str, parameters)) if isinstance(parameters, Mapping) else None
+
+
+def sets_of(parameter_sets: Iterable[Parameters]) -> list[Parameters]:
+    """The parameter sets of an executemany; ProgrammingError if they are not several."""
+    if isinstance(parameter_sets, Mapping | str | bytes) or not isinstance(parameter_sets, Iterable):
+        raise ProgrammingError("the parameter sets have to be a sequence of sequences or of mappings", hint="for one set write [set]")
+    return list(parameter_sets)
 
 
 def values_of(statement: st.Statement, parameters: Parameters) -> dict[str, Any]:
@@ -25,23 +41,56 @@ def values_of(statement: st.Statement, parameters: Parameters) -> dict[str, Any]
         if missing:
             raise ProgrammingError(f"no value was given for the parameter {missing[0]}", hint="add it to the mapping")
         return {p: _plain(parameters[p]) for p in statement.parameters}
-    if isinstance(parameters, str | bytes) or not isinstance(parameters, Sequence | None):
-        raise ProgrammingError("parameters have to be a sequence or a mapping", hint='for one value write ("value",)')
-    given = list(parameters or ())
+    given = _sequence(parameters)
     names = [p for p in statement.parameters if not p.isdigit()]
     if names:
         raise ProgrammingError(f"the parameter {names[0]} has a name, but the values are a sequence", hint="give a mapping")
     wanted = max((int(p) for p in statement.parameters), default=0)
     if wanted != len(given):
-        raise ProgrammingError(f"the statement has {wanted} parameters, {len(given)} values were given")
+        message = f"the statement has {wanted} parameter{'' if wanted == 1 else 's'}, but the number of values is {len(given)}"
+        raise ProgrammingError(message, hint="a parameter is ? or $1, or with a mapping $name or :name")
     return {p: _plain(given[int(p) - 1]) for p in statement.parameters}
 
 
+def _sequence(parameters: object) -> list[Any]:
+    """A list of what has a length and gives values by number, as PEP 249 has it; no text, and no set, whose order means nothing."""
+    if parameters is None:
+        return []
+    if isinstance(parameters, str | bytes | bytearray) or not (hasattr(parameters, "__len__") and hasattr(parameters, "__getitem__")):
+        raise ProgrammingError("parameters have to be a sequence or a mapping", hint='for one value write ("value",)')
+    return list(cast("Sequence[Any]", parameters))
+
+
 def _plain(value: Any) -> Any:
-    """A numpy number or truth value as Python's; its moments DuckDB takes as they are."""
+    """A value with numpy's scalars as Python's, also inside lists and dicts."""
     kind = type(value)
-    return (
-        value.item()
-        if kind.__module__ == "numpy" and getattr(value, "ndim", 1) == 0 and not kind.__name__.startswith(("datetime", "timedelta"))
-        else value
-    )
+    if kind is list or kind is tuple:
+        return [_plain(v) for v in value]
+    if kind is dict:
+        return {k: _plain(v) for k, v in value.items()}
+    if kind.__module__ != "numpy" or getattr(value, "ndim", None) != 0:
+        return value
+    if kind.__name__ == "datetime64":
+        return _moment(value)
+    return _duration(value) if kind.__name__ == "timedelta64" else value.item()
+
+
+def _moment(value: Any) -> Any:
+    """A numpy moment; where Python's datetime cannot say it (nanoseconds, the year 10000), which numpy makes a bare number, DuckDB's own value."""
+    item, micros = value.item(), value.astype("datetime64[us]")
+    if type(item) is not int:
+        return item
+    if micros == value:
+        item = micros.item()
+        return duckdb.TimestampValue(str(micros)) if type(item) is int else item
+    nanos = value.astype("datetime64[ns]")
+    if nanos != value:
+        raise DataError("a moment has at most nanoseconds", hint='round it: value.astype("datetime64[ns]")')
+    return duckdb.TimestampNanosecondValue(str(nanos))
+
+
+def _duration(value: Any) -> Any:
+    """A numpy duration to the microsecond, as an INTERVAL is; DataError for months and years, which have no fixed length."""
+    if value.dtype.str.rstrip("]").endswith(("[M", "[Y")):
+        raise DataError("a duration in months or years has no fixed length", hint="write INTERVAL in the SQL text")
+    return value.astype("timedelta64[us]").item()

@@ -10,24 +10,45 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import duckdb
 
-from lakelite import landing, results, standalone
+from lakelite import duckdb_view, landing, standalone
+from lakelite.batches import Batches, Guard
 from lakelite.errors import Error, InterfaceError, OperationalError, ProgrammingError
 from lakelite.lake import Lake
 from lakelite.language import statements as st
-from lakelite.language.parse import iter_statements, parse_piece, split_script
+from lakelite.language.parse import iter_statements, parse_append, parse_piece, split_script
+from lakelite.mapping.names import NO_NAMES, Names
+from lakelite.mapping.ours import mapped, reraise
 from lakelite.opening import Opened
-from lakelite.parameters import Parameters, names_of, values_of
+from lakelite.parameters import Parameters, names_of, text_of, values_of
 from lakelite.results import Message, Result
 from lakelite.settings import level_named
-from lakelite.storage.engine_errors import translate
+from lakelite.storage.engine import stop
+from lakelite.storage.foreign import Rows, Variables
+from lakelite.timeouts import Watch
 from lakelite.transaction.commit import CommitResult
-from lakelite.transaction.execution import Call
+from lakelite.transaction.execution import Call, Stream
 from lakelite.transaction.transaction import Transaction
+
+_UNLIMITED = nullcontext()
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where in a script a statement begins, so that an error can say it. `number`: None if the script has only one statement."""
+
+    script: str
+    start: int = 0
+    number: int | None = None
+
+    def place(self, error: Error) -> None:
+        error.within(self.script, self.start, self.number)
 
 
 class Session:
@@ -36,28 +57,31 @@ class Session:
     def __init__(self, opened: Opened, *, read_only: bool, author: str | None, isolation: str, autocommit: bool) -> None:
         self.autocommit = autocommit
         self.read_only = read_only
-        self.author = author
         self.last_commit: CommitResult | None = None
-        self.lake = Lake(opened, isolation)
+        self.lake = Lake(opened, isolation, author)
         self._mutex = threading.RLock()
         self._owner_pid = os.getpid()
         self._tx: Transaction | None = None
         self._text = ""
-        self._results: weakref.WeakSet[Result] = weakref.WeakSet()
+        self._where = Where("")
+        self._results: weakref.WeakSet[Result | Batches] = weakref.WeakSet()
+        self._views: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
+        self._watch = Watch()
         self._closed = False
 
     # Statements.
 
-    def statements(self, script: str, parameters: Parameters = None) -> Iterator[Result]:
+    def statements(self, script: str, parameters: Parameters = None, variables: Variables | None = None) -> Iterator[Result]:
         """Runs a script, one result per statement, each run when it is asked for; an error belongs to its statement, and one may ask on.
 
-        `parameters`: a sequence for `?` and `$1`, a mapping for `$name` and `:name`.
+        `parameters`: a sequence for `?` and `$1`, a mapping for `$name` and `:name`. `variables`: the caller's, of which those
+        that hold a table can be named in SQL.
         """
-        return _Script(self, script, parameters)
+        return _Script(self, script, parameters, variables)
 
-    def execute_many(self, text: str, parameter_sets: Sequence[Parameters]) -> Result:
+    def execute_many(self, text: str, parameter_sets: Sequence[Parameters], variables: Variables | None = None) -> Result:
         """One statement for many parameter sets, as one snapshot: INSERT … VALUES is one statement, others run one after the other."""
-        with self._statement(text):
+        with self._statement(text_of(text), variables):
             found = list(iter_statements(text, names_of(parameter_sets[0]) if parameter_sets else None))
             if len(found) != 1:
                 raise ProgrammingError(f"executemany takes one statement, not {len(found)}")
@@ -67,37 +91,43 @@ class Session:
             sets = [values_of(statement, p) for p in parameter_sets]
             return self._change(statement, sets) if sets else Result(None, rowcount=0)
 
-    def run(self, statement: st.Statement, parameters: Parameters) -> Result:
-        """Runs one parsed statement."""
-        with self._statement(statement.text):
+    def run(self, statement: st.Statement, parameters: Parameters, where: Where, variables: Variables | None = None) -> Result:
+        """Runs one parsed statement. An error counts its place from the beginning of the statement; one of a fetch is placed by `where`."""
+        with self._statement(statement.text, variables):
+            self._where = where
             return self._dispatch(statement, values_of(statement, parameters))
 
-    @contextmanager
-    def _statement(self, text: str) -> Iterator[None]:
-        """One statement at a time, in the process that opened the session; DuckDB's errors become ours."""
-        with self._mutex:
-            self._check_usable()
-            self._text = text
-            self.lake.trim()
-            try:
-                yield
-            except duckdb.Error as error:
-                raise self._translated(error, text) from error
-            except RuntimeError as error:
-                raise results.interruption(error) from error
+    def append(self, name: str, data: object) -> Result:
+        """Adds the rows of `data` to a table, by column name. `name`: of the table, as it is written in SQL; `data`: see storage.foreign."""
+        self.check_usable()
+        if not isinstance(name, str):
+            raise InterfaceError(f"the name of a table is a str, not {type(name).__name__}")
+        with closing(Rows(data)) as rows:
+            statement = parse_append(name, rows)
+            with self._statement(statement.text):
+                return self._change(statement, [{}])
 
-    def _check_usable(self) -> None:
+    @contextmanager
+    def _statement(self, text: str, variables: Variables | None = None) -> Iterator[None]:
+        """One statement at a time, in the process that opened the session; errors of other libraries become ours."""
+        with self._mutex:
+            self.check_usable()
+            self._text = text
+            with self.lake.engine.frames.visible(variables), mapped(text, self._names):
+                self.lake.trim()
+                yield
+
+    def check_usable(self) -> None:
+        """InterfaceError where the session was closed, or was opened by another process."""
         if self._closed:
             raise InterfaceError("the connection is closed")
         if os.getpid() != self._owner_pid:
             raise InterfaceError("this connection was opened in another process", hint="open a new one after the fork")
 
-    def _translated(self, error: duckdb.Error, text: str) -> Error:
+    def _names(self) -> Names:
         view = self.lake.view
         namespace = self._tx.work.namespace if self._tx else view.namespace if view else None
-        if namespace is None:
-            return translate(error, text)
-        return translate(error, text, [t.qualified for t in namespace.tables.values()], [s.name for s in namespace.schemas.values()])
+        return NO_NAMES if namespace is None else self.lake.names(namespace)
 
     def _dispatch(self, statement: st.Statement, values: Mapping[str, Any]) -> Result:
         operation = statement.operation
@@ -109,12 +139,14 @@ class Session:
                 return self.commit()
             case st.Rollback():
                 return self.rollback()
+            case st.Savepoint() | st.Release() | st.RollbackTo():
+                return self._savepoint(operation, call)
             case st.SetOption():
-                standalone.set_option(self.lake, self._tx, operation, read_only=self.read_only)
+                standalone.set_option(self.lake, self._tx, operation, call, read_only=self.read_only)
                 return Result(None)
             case st.Vacuum():
                 return standalone.run_vacuum(self.lake, self._tx, operation, call, read_only=self.read_only)
-            case st.ShowTables() | st.ShowSchemas() | st.ShowSettings() | st.DescribeTable() | st.DescribeHistory():
+            case st.ShowTables() | st.ShowSchemas() | st.ShowSettings() | st.ShowCreateTable() | st.DescribeTable() | st.DescribeHistory():
                 return standalone.look(self.lake, self._tx, operation, call)
             case st.Query() | st.CopyTo():
                 return self._query(statement, values)
@@ -128,12 +160,31 @@ class Session:
         return self._tx is not None
 
     @property
+    def transaction_id(self) -> str | None:
+        """That of the open transaction."""
+        tx = self._tx
+        return None if tx is None else tx.transaction_id
+
+    @property
     def isolation(self) -> str:
+        """The level of the transactions that begin from now on."""
         return self.lake.settings.isolation
+
+    @isolation.setter
+    def isolation(self, level: str) -> None:
+        with self.exclusive():
+            self.lake.settings.isolation = level_named(level)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """No other thread runs a statement within the block."""
+        with self._mutex:
+            self.check_usable()
+            yield
 
     def _begin(self, operation: st.Begin) -> Result:
         if self._tx is not None:
-            raise ProgrammingError("a transaction is already open", hint="COMMIT or ROLLBACK it first; nested transactions are not there")
+            raise ProgrammingError("a transaction is already open", hint="COMMIT or ROLLBACK it first; SAVEPOINT marks a point inside it")
         level = level_named(operation.isolation) if operation.isolation else self.isolation
         self._tx = self.lake.start(explicit=True, isolation=level, read_only=operation.read_only or self.read_only)
         return Result(None)
@@ -141,29 +192,46 @@ class Session:
     def commit(self) -> Result:
         """Commits the open transaction; without one nothing happens. After an error it is rolled back and over."""
         with self._mutex:
-            self._check_usable()
+            self.check_usable()
             tx, self._tx = self._tx, None
             if tx is None:
                 return Result(None)
             try:
                 return Result(None, messages=self._land(tx) if tx.work.changes.writes else ())
-            except duckdb.Error as error:
-                raise self._translated(error, self._text) from error
+            except Exception as error:
+                reraise(error, self._text, self._names())
             finally:
+                self.lake.settings.commit_message = None
                 self.lake.unpin(tx)
 
     def rollback(self) -> Result:
         """Undoes the open transaction; without one nothing happens."""
         with self._mutex:
-            self._check_usable()
+            self.check_usable()
             tx, self._tx = self._tx, None
-            if tx is not None:
-                self.lake.unpin(tx)
-                tx.discard()
+            self.lake.settings.commit_message = None
+            with mapped():
+                if tx is not None:
+                    self.lake.unpin(tx)
+                    tx.discard()
             return Result(None)
 
+    def _savepoint(self, operation: st.Savepoint | st.Release | st.RollbackTo, call: Call) -> Result:
+        """SAVEPOINT, RELEASE and ROLLBACK TO; as any statement, they open the implicit transaction where there is none."""
+        if self._tx is None and self.autocommit:
+            raise ProgrammingError("savepoints are for transactions, and none is open", hint="BEGIN opens one")
+        with self._ready() as tx:
+            match operation:
+                case st.Savepoint():
+                    tx.savepoint(operation.name, self.lake.settings.commit_message)
+                case st.Release():
+                    tx.release(operation, call)
+                case st.RollbackTo():
+                    self.lake.settings.commit_message = tx.roll_back_to(operation, call)
+        return Result(None)
+
     def _land(self, tx: Transaction) -> list[Message]:
-        self.last_commit, messages = landing.land(self.lake, tx, self.author, None)
+        self.last_commit, messages = landing.land(self.lake, tx)
         return messages
 
     @contextmanager
@@ -180,22 +248,78 @@ class Session:
             self._tx = self.lake.start(explicit=True, isolation=self.isolation, read_only=self.read_only)
         yield self._tx
 
+    def _limited(self, stopper: Callable[[], Callable[[], None]]) -> AbstractContextManager[None]:
+        """A block that statement_timeout_ms applies to. `stopper` makes the function that stops it."""
+        milliseconds = self.lake.settings.limits.statement_timeout_ms
+        return self._watch.limit(milliseconds, stopper()) if milliseconds else _UNLIMITED
+
     def _query(self, statement: st.Statement, values: Mapping[str, Any]) -> Result:
         text = statement.text
         with self._ready() as tx:
-            done = tx.run(statement.operation, Call(text, values))
+            with self._limited(self.lake.engine.stopper):
+                done = tx.run(statement.operation, Call(text, values))
             if done.rows is None:
                 return Result(None, rowcount=done.rowcount)
-            snapshot, cursor, lake = min([tx.first_base, *tx.execution.pinned]), done.rows, self.lake
-            lake.lease.pin(snapshot)
-
-            def release() -> None:
-                lake.engine.drop(cursor)
-                lake.lease.unpin(snapshot)
-
-            result = Result.of_query(cursor, lambda error: self._translated(error, text), release)
+            snapshot = min([tx.first_base, *tx.execution.pinned])
+            again = None if done.again is None else partial(self._stream, tx, done.again, snapshot, text, self._where)
+            result = Result.of_query(done.rows, self._reading(done.rows, text, self._where), self._kept(tx, done.rows, [snapshot]), again)
             self._results.add(result)
             return result
+
+    def _stream(self, tx: Transaction, again: Callable[[int], Stream], snapshot: int, text: str, where: Where, rows_per_batch: int) -> Batches:
+        """A query once more, as Arrow batches; its result has to be open still, which keeps the snapshot."""
+        with self.exclusive(), mapped(text, self._names):
+            with self._limited(self.lake.engine.stopper):
+                stream = again(rows_per_batch)
+            batches = Batches(stream.reader, self._reading(stream.cursor, text, where), self._kept(tx, stream.cursor, [snapshot], stream.pinned))
+            self._results.add(batches)
+            return batches
+
+    def _kept(self, tx: Transaction, cursor: duckdb.DuckDBPyConnection, snapshots: Sequence[int], pinned: Sequence[int] = ()) -> Callable[[], None]:
+        """Pins `snapshots` for what is read from a cursor; the function that frees them, those that are `pinned` already, and the cursor."""
+        lake = self.lake
+        for snapshot in snapshots:
+            lake.lease.pin(snapshot)
+        tx.reading(cursor)
+
+        def release() -> None:
+            lake.engine.drop(cursor)
+            for snapshot in (*snapshots, *pinned):
+                lake.lease.unpin(snapshot)
+            tx.released(cursor)
+
+        return release
+
+    def streamed(self, result: Result) -> Result:
+        """The rows that are left of a result whose rows are held, as a result that DuckDB streams."""
+        with self.exclusive(), mapped():
+            engine = self.lake.engine
+            cursor = engine.cursor_over(result.columns or (), result.fetch(None))
+            streamed = Result.of_query(cursor, self._reading(cursor, "", Where("")), lambda: engine.drop(cursor))
+            self._results.add(streamed)
+            return streamed
+
+    def open_duckdb(self) -> duckdb.DuckDBPyConnection:
+        """A DuckDB connection of its own with the lake's tables as views, at the snapshot that a transaction reads now."""
+        with self.exclusive(), mapped():
+            view = duckdb_view.open_view(self.lake, None if self._tx is None else self._tx.base)
+            self._views.add(view)
+            return view
+
+    def _reading(self, cursor: duckdb.DuckDBPyConnection, text: str, where: Where) -> Guard:
+        """What the rows of a query are read in, by any thread."""
+        settings = self.lake.settings
+
+        def guarded(read: Callable[[], Any]) -> Any:
+            try:
+                if settings.limits.statement_timeout_ms:
+                    with self._limited(lambda: lambda: stop(cursor)):
+                        return read()
+                return read()
+            except Exception as error:
+                reraise(error, text, self._names(), where.place)
+
+        return guarded
 
     def _change(self, statement: st.Statement, sets: Sequence[Mapping[str, Any]]) -> Result:
         operation = statement.operation
@@ -204,7 +328,8 @@ class Session:
                 raise OperationalError("this connection or transaction is read-only", hint="open the lake without read_only to change it")
             mark = tx.mark()
             try:
-                count = self._run_sets(tx, operation, statement.text, sets)
+                with self._limited(self.lake.engine.stopper):
+                    count = self._run_sets(tx, operation, statement.text, sets)
                 if tx.explicit:
                     return Result(None, rowcount=count)
             except BaseException:
@@ -224,35 +349,47 @@ class Session:
 
     @staticmethod
     def _final_count(tx: Transaction, count: int) -> int:
-        """Of the final effect: as the last replay had it, without the rows that a winner had deleted first."""
-        return count if count < 0 else sum(max(0, entry.rowcount) for entry in tx.log) - tx.already_gone
+        """Of the final effect: as the last replay or re-evaluation had it."""
+        return count if count < 0 else sum(max(0, entry.rowcount) for entry in tx.log) + tx.correction
 
     # The end.
 
     def interrupt(self) -> None:
         """Stops the running statement, from another thread: it raises OperationalError and is undone."""
+        self.check_usable()
         self.lake.engine.interrupt()
 
     def close(self) -> None:
         """Rolls back what is open and frees everything, also after an error, which is raised then. Again, or in a forked child: nothing happens."""
         if self._closed or os.getpid() != self._owner_pid:
             return
-        with self._mutex:
+        with self._mutex, mapped():
             tx, self._tx = self._tx, None
             self._closed = True
             first: list[Callable[[], None]] = [] if tx is None else [tx.discard]
-            self.lake.close([*first, *(result.close for result in list(self._results))])
+            self.lake.close([*first, *(one.close for one in [*self._results, *self._views])])
 
 
 class _Script(Iterator[Result]):
     """The statements of a script, run one by one. An error does not end it: the next statement can be asked for."""
 
-    def __init__(self, session: Session, script: str, parameters: Parameters) -> None:
+    def __init__(self, session: Session, script: str, parameters: Parameters, variables: Variables | None) -> None:
         self._session = session
+        self._variables = variables
         self._parameters = parameters
         self._named = names_of(parameters)
-        self._pieces = split_script(script)
+        self._script = text_of(script)
+        self._pieces = split_script(self._script)
+        self._count = 0
+        self._has_several = False
 
     def __next__(self) -> Result:
         piece = next(self._pieces)  # taken before it is parsed: one that is broken does not end the script
-        return self._session.run(parse_piece(piece, self._named), self._parameters)
+        self._count += 1
+        self._has_several = self._has_several or bool(self._count > 1 or self._script[piece.start + len(piece.text) :].strip("; \t\r\n"))
+        where = Where(self._script, piece.start, self._count if self._has_several else None)
+        try:
+            return self._session.run(parse_piece(piece, self._named), self._parameters, where, self._variables)
+        except Error as error:
+            where.place(error)
+            raise

@@ -9,7 +9,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from lakelite.errors import CannotOpen, DataError, NotSupportedError, ProgrammingError
+from lakelite.errors import CannotOpen, DataError, InterfaceError, NotSupportedError, ProgrammingError
+from lakelite.mapping.names import did_you_mean
 from lakelite.model import MOST_HOURS, Limits, fold
 
 ISOLATION_LEVELS = ("serializable", "write serializable", "snapshot")
@@ -17,6 +18,10 @@ DEFAULT_LEVEL = "write serializable"
 RESULT_SETTINGS = frozenset({"timezone", "calendar", "default_order", "default_null_order"})  # what a statement gives depends on them
 DUCKDB_SETTINGS = RESULT_SETTINGS | {"threads", "memory_limit", "max_memory"}
 SHOWN_VALUE = 40  # characters
+_TEXTS = {
+    "author": ("who commits: recorded with every snapshot of this connection", 200),
+    "commit_message": ("recorded with the next commit, and empty again from then on", 4_000),
+}
 _ABOUT = {
     "inline_rows": "a write of at most so many rows is kept inline, in the catalog",
     "inline_bytes": "and of at most so many bytes",
@@ -24,7 +29,9 @@ _ABOUT = {
     "flush_rows": "as are more inline rows than this",
     "row_group_rows": "rows of a Parquet row group",
     "commit_attempts": "how often a commit is tried before the last attempt runs under the commit lock",
+    "reevaluate_locked_rows": "winners' rows that a commit may look at while it holds the commit lock; more are looked at before it is taken",
     "lock_timeout_ms": "how long a commit waits for its turn",
+    "statement_timeout_ms": "a statement, or a fetch of its rows, that runs longer is stopped; 0: none is",
     "retention_hours": "VACUUM keeps versions that are younger",
     "cache_bytes": "memory for bitstrings of deletion vectors",
 }
@@ -35,26 +42,48 @@ _BOUNDS = {
     "flush_rows": (0, 1_000_000_000),
     "row_group_rows": (1, 100_000_000),
     "commit_attempts": (1, 1_000),
+    "reevaluate_locked_rows": (0, 1_000_000_000),
     "lock_timeout_ms": (0, 86_400_000),
+    "statement_timeout_ms": (0, 86_400_000),
     "retention_hours": (0, MOST_HOURS),
     "cache_bytes": (0, 2**40),
 }
+OF_CONNECTION = frozenset({"isolation_level", *_TEXTS})  # no default of these is kept in the lake
 
 
-def level_named(name: str) -> str:
+def level_named(name: object) -> str:
     """The isolation level of that name, with spaces or underscores, in any case; the ones that are not built yet are refused."""
+    if not isinstance(name, str):
+        raise InterfaceError(f"an isolation level is a str, not {type(name).__name__}", hint=f"the levels are: {', '.join(ISOLATION_LEVELS)}")
     level = fold(name.strip()).replace("_", " ")
     if level not in ISOLATION_LEVELS:
-        raise ProgrammingError(f'there is no isolation level "{name}"', hint=f"the levels are: {', '.join(ISOLATION_LEVELS)}")
+        hint = did_you_mean(level, ISOLATION_LEVELS, f"the levels are: {', '.join(ISOLATION_LEVELS)}")
+        raise ProgrammingError(f'there is no isolation level "{name}"', hint=hint)
     if level != DEFAULT_LEVEL:
         raise NotSupportedError(f"isolation level {level} is not supported yet", hint=f'use "{DEFAULT_LEVEL}", the default')
     return level
 
 
-class Settings:
-    """The settings of one connection."""
+def text_setting(name: str, value: object) -> str | None:
+    """The value of `author` or `commit_message`; an empty one is None. DataError: no text, or too long a one."""
+    most = _TEXTS[name][1]
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str):
+        raise DataError(f"{name} has to be a text, not {type(value).__name__}")
+    if len(value) > most:
+        raise DataError(f"{name} has at most {most} characters, not {len(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(f"{name} holds half of a surrogate pair, which is no character") from error
+    return value
 
-    def __init__(self, lake: Mapping[str, str], isolation: str) -> None:
+
+class Settings:
+    """The settings of one connection. `commit_message`: of the next commit; whoever commits or rolls back empties it."""
+
+    def __init__(self, lake: Mapping[str, str], isolation: str, author: str | None = None) -> None:
         """`lake`: what the catalog holds; names that a newer version may have added are ignored. CannotOpen: values that cannot be."""
         try:
             self._lake = Limits(**{name: _number(name, value) for name, value in lake.items() if name in _ABOUT})
@@ -62,11 +91,16 @@ class Settings:
             raise CannotOpen(f"the catalog was changed by another program: {error.message}", hint="restore the lake from a copy") from error
         self.limits = self._lake
         self.isolation = level_named(isolation)
+        self.author = text_setting("author", author)
+        self.commit_message: str | None = None
 
     def change(self, name: str, value: Any) -> bool:
         """Sets one of ours (`value` None: back to the lake's). False: the name is none of ours. DataError: not a sensible value."""
         if name == "isolation_level":
             self.isolation = level_named(DEFAULT_LEVEL if value is None else str(value))
+            return True
+        if name in _TEXTS:
+            setattr(self, name, text_setting(name, value))
             return True
         if name not in _ABOUT:
             return False
@@ -77,16 +111,18 @@ class Settings:
     def all(self) -> dict[str, tuple[str, str]]:
         """Each of our settings with its value and description."""
         found = {name: (str(getattr(self.limits, name)), about) for name, about in _ABOUT.items()}
-        return {**found, "isolation_level": (self.isolation, "what a commit promises of what was handed out")}
+        texts = {name: (getattr(self, name) or "", about) for name, (about, _) in _TEXTS.items()}
+        return {**found, **texts, "isolation_level": (self.isolation, "what a commit promises of what was handed out")}
 
 
 def _number(name: str, text: str) -> int:
     """The value of a limit; DataError if it is not one."""
+    low, high = _BOUNDS[name]
     try:
         number = int(text)
     except ValueError:
-        raise DataError(f'{name} has to be a whole number, not "{text[:SHOWN_VALUE]}"') from None
-    low, high = _BOUNDS[name]
+        hint = f"it is a whole number from {low} to {high}"
+        raise DataError(f'{name} has to be a whole number, not "{text[:SHOWN_VALUE]}"', hint=hint) from None
     if not low <= number <= high:
         raise DataError(f"{name} cannot be {text[:SHOWN_VALUE]}", hint=f"it is a whole number from {low} to {high}")
     return number

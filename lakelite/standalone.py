@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import duckdb
@@ -11,16 +12,19 @@ from lakelite.errors import NotSupportedError, OperationalError, ProgrammingErro
 from lakelite.lake import Lake
 from lakelite.language import statements as st
 from lakelite.maintenance.vacuum import vacuum
+from lakelite.mapping.names import did_you_mean
+from lakelite.model import literal
 from lakelite.results import Result
-from lakelite.settings import DUCKDB_SETTINGS, RESULT_SETTINGS
+from lakelite.settings import DUCKDB_SETTINGS, OF_CONNECTION, RESULT_SETTINGS
 from lakelite.transaction import commit as committing
 from lakelite.transaction.execution import Call, find_table
 from lakelite.transaction.transaction import Transaction
 
+_BARE_WORDS = re.compile(r"[\w\s]+")
 _READ_ONLY_HINT = "open the lake without read_only to change it"
 
 
-def set_option(lake: Lake, tx: Transaction | None, operation: st.SetOption, *, read_only: bool) -> None:
+def set_option(lake: Lake, tx: Transaction | None, operation: st.SetOption, call: Call, *, read_only: bool) -> None:
     """SET and RESET: one of DuckDB's settings that are passed on, or one of ours; for the lake with SET GLOBAL."""
     name = operation.name.lower()
     if name in DUCKDB_SETTINGS:
@@ -28,14 +32,16 @@ def set_option(lake: Lake, tx: Transaction | None, operation: st.SetOption, *, r
             raise ProgrammingError(
                 f"{name} cannot be changed once a transaction has written", hint="its statements may have to run again; set it before BEGIN"
             )
-        lake.engine.do(f"RESET GLOBAL {name}" if operation.value is None else f"SET GLOBAL {name} = {operation.value}")
+        text = literal(str(_setting_value(lake, operation.value, call))) if operation.value and call.values else operation.value
+        lake.engine.do(f"RESET GLOBAL {name}" if text is None else f"SET GLOBAL {name} = {text}")
         return
     if operation.for_lake:
         _check_set_for_lake(tx, name, read_only=read_only)
-    value = None if operation.value is None else _setting_value(lake, operation.value)
+    value = None if operation.value is None else _setting_value(lake, operation.value, call)
     if not lake.settings.change(name, value):
-        known = ", ".join(sorted(lake.settings.all().keys() | DUCKDB_SETTINGS))
-        raise NotSupportedError(f"there is no setting {operation.name}", hint=f"the settings are: {known}")
+        known = sorted(lake.settings.all().keys() | DUCKDB_SETTINGS)
+        hint = did_you_mean(operation.name, known, f"the settings are: {', '.join(known)}")
+        raise NotSupportedError(f'there is no setting "{operation.name}"', hint=hint)
     if operation.for_lake:  # for all connections that are opened from now on
         with lake.locked(), lake.catalog.transaction("changing a setting") as writer:
             writer.run("set_setting", name=name, value=lake.settings.all()[name][0])
@@ -46,33 +52,29 @@ def _check_set_for_lake(tx: Transaction | None, name: str, *, read_only: bool) -
         raise ProgrammingError("SET GLOBAL cannot run inside a transaction", hint="COMMIT or ROLLBACK first")
     if read_only:
         raise OperationalError("this connection is read-only", hint=_READ_ONLY_HINT)
-    if name == "isolation_level":
+    if name in OF_CONNECTION:
         raise NotSupportedError(f"{name} cannot be set for a lake", hint=f"SET {name} sets it for this connection")
 
 
-def _setting_value(lake: Lake, text: str) -> Any:
+def _setting_value(lake: Lake, text: str, call: Call) -> Any:
+    """What an expression gives, or the text of bare words, such as snapshot."""
     try:
-        return lake.engine.do(f"SELECT {text}")[0][0]
+        return lake.engine.do(f"SELECT {text}", call.values)[0][0]
     except duckdb.Error:
-        return text  # a bare word, such as snapshot
+        if not _BARE_WORDS.fullmatch(text):
+            raise
+        return text
 
 
 def look(lake: Lake, tx: Transaction | None, operation: st.Operation, call: Call) -> Result:
     """SHOW and DESCRIBE, as the open transaction sees the lake, or of the head."""
-    settings = {**lake.settings.all(), **_duckdb_settings(lake)} if isinstance(operation, st.ShowSettings) else {}
-    name = lake.paths.root.name
-    if tx is not None:
-        answer = answers.answer(operation, tx.work, call, lake.catalog, settings, name)
-    else:
-        with lake.head() as view:
-            answer = answers.answer(operation, committing.work_on(view), call, lake.catalog, settings, name)
+    seen = tx or lake.start(explicit=False, isolation=lake.settings.isolation, read_only=True)
+    try:
+        answer = answers.answer(operation, seen.execution, seen.work, call, lake.paths.root.name)
+    finally:
+        if tx is None:
+            lake.unpin(seen)
     return Result(answer.columns, rows=answer.rows)
-
-
-def _duckdb_settings(lake: Lake) -> dict[str, tuple[str, str]]:
-    """Those of DuckDB that are passed on, each with its value and description."""
-    rows = lake.engine.do("SELECT lower(name), value, description FROM duckdb_settings()")
-    return {name: (value, about) for name, value, about in rows if name in DUCKDB_SETTINGS}
 
 
 def run_vacuum(lake: Lake, tx: Transaction | None, operation: st.Vacuum, call: Call, *, read_only: bool) -> Result:

@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, get_args
 
-Step = Literal["begin", "scan", "write", "sync_files", "sync_directory", "lock", "resolve", "publish", "commit", "committed", "checkpoint", "answer"]
+Step = Literal[
+    "begin", "scan", "write", "sync_files", "sync_directory", "lock", "resolve", "sync_again", "publish", "commit", "committed", "checkpoint",
+    "answer",
+]  # fmt: skip
 STEPS: tuple[Step, ...] = get_args(Step)
 
 

@@ -32,6 +32,7 @@ WATCHED = {
     "create table as": "CREATE TABLE u AS SELECT range AS a FROM range(100000)",
     "update": "UPDATE t SET a = a + 1 WHERE a < 50000",
     "delete": "DELETE FROM t WHERE a % 2 = 0",
+    "restore": "RESTORE TABLE t TO VERSION AS OF 3",
 }
 UNWATCHED = (
     "FROM t",

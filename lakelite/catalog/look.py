@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from lakelite.catalog.store import Catalog
+from lakelite.catalog.system import VIEWS
 from lakelite.contents import Namespace
-from lakelite.model import Table, fold
+from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Table, fold
 
 HISTORY_LIMIT = 1_000_000
 
@@ -23,30 +24,39 @@ class Answer:
     rows: tuple[tuple[Any, ...], ...]
 
 
-def show_tables(namespace: Namespace, schema: str | None) -> Answer:
-    """SHOW TABLES: the names, sorted; of one schema or of all."""
-    names = sorted(t.name for t in namespace.tables.values() if schema is None or fold(t.schema_name) == fold(schema))
-    return Answer((("name", "VARCHAR"),), tuple((n,) for n in names))
+def show_tables(namespace: Namespace, schema: str) -> Answer:
+    """SHOW TABLES [FROM schema], in DuckDB's columns: the names, sorted; of `lake`, the system views."""
+    tables = (t.name for t in namespace.tables.values() if fold(t.schema_name) == fold(schema))
+    return Answer((("name", "VARCHAR"),), tuple((n,) for n in sorted(VIEWS if fold(schema) == RESERVED_SCHEMA else tables)))
 
 
 def show_all_tables(namespace: Namespace, lake: str) -> Answer:
-    """SHOW ALL TABLES, in DuckDB's columns."""
+    """SHOW ALL TABLES, in DuckDB's columns; without the system views."""
     tables = sorted(namespace.tables.values(), key=lambda t: (t.schema_name, t.name))
     rows = tuple((lake, t.schema_name, t.name, [c.name for c in t.columns], [c.type for c in t.columns], False) for t in tables)
     columns = (("database", "VARCHAR"), ("schema", "VARCHAR"), ("name", "VARCHAR"), ("column_names", "VARCHAR[]"), ("column_types", "VARCHAR[]"))
     return Answer((*columns, ("temporary", "BOOLEAN")), rows)
 
 
-def show_schemas(namespace: Namespace) -> Answer:
-    return Answer((("schema_name", "VARCHAR"),), tuple((s.name,) for s in sorted(namespace.schemas.values(), key=lambda s: s.name)))
+def show_schemas(namespace: Namespace, lake: str) -> Answer:
+    """SHOW SCHEMAS, in DuckDB's columns."""
+    names = sorted([*(s.name for s in namespace.schemas.values()), RESERVED_SCHEMA])
+    columns = (("database_name", "VARCHAR"), ("schema_name", "VARCHAR"), ("current", "BOOLEAN"))
+    return Answer(columns, tuple((lake, name, fold(name) == MAIN_SCHEMA) for name in names))
 
 
-def show_settings(settings: Mapping[str, tuple[str, str]], name: str | None) -> Answer:
-    """SHOW ALL, or SHOW name: `settings` maps each name to its value and description."""
-    if name is not None:
-        return Answer(((name, "VARCHAR"),), ((settings[name][0],),))
-    rows = tuple((n, value, about) for n, (value, about) in sorted(settings.items()))
-    return Answer((("name", "VARCHAR"), ("value", "VARCHAR"), ("description", "VARCHAR")), rows)
+def show_settings(settings: Sequence[tuple[str, str, str, str]], name: str | None) -> Answer | None:
+    """SHOW ALL, or SHOW name: `settings` gives name, value, scope and description of each. None: there is none of that name."""
+    if name is None:
+        rows = tuple((known, value, about) for known, value, _, about in settings)
+        return Answer((("name", "VARCHAR"), ("value", "VARCHAR"), ("description", "VARCHAR")), rows)
+    values = [value for known, value, _, _ in settings if known == name]
+    return Answer(((name, "VARCHAR"),), ((values[0],),)) if values else None
+
+
+def show_create_table(text: str) -> Answer:
+    """SHOW CREATE TABLE: one row with the statement, in a column that is called as in duckdb_tables()."""
+    return Answer((("sql", "VARCHAR"),), ((text,),))
 
 
 def describe_table(table: Table) -> Answer:

@@ -22,6 +22,7 @@ from lakelite.catalog.queries import migrations, queries
 from lakelite.composition import Composition, Run, decode_permutation
 from lakelite.contents import Namespace, TableState
 from lakelite.errors import CannotOpen, DataError, InternalError, OperationalError
+from lakelite.mapping.catalog_errors import cannot_open, catalog_error
 from lakelite.model import MAIN_BRANCH, Column, Field, Fragment, Schema, Statistics, Table, fold
 
 APPLICATION_ID = 0x4C4B4C54  # "LKLT"
@@ -30,25 +31,6 @@ CHECKED_BYTES = 8 * 1024 * 1024
 WAL_BYTES_KEPT = 1024 * 1024  # of the WAL, when it starts anew after a checkpoint
 BUSY_TIMEOUT_MS = 10_000  # only for foreign readers: our own writers queue on the commit lock
 Row = tuple[Any, ...]
-
-
-def catalog_error(error: sqlite3.Error, doing: str) -> OperationalError | InternalError:
-    """The one place that maps SQLite's errors to ours."""
-    code = getattr(error, "sqlite_errorcode", None)
-    primary = None if code is None else code & 0xFF
-    if primary == sqlite3.SQLITE_FULL:
-        return OperationalError(f"the disk is full while {doing}", hint="free some space and run the statement again; nothing was changed")
-    if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return OperationalError(
-            f"the catalog is held by another program while {doing}", hint="close programs that have catalog.sqlite open, then try again"
-        )
-    if primary in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return OperationalError(f"the catalog is damaged ({error}) while {doing}", hint="restore the lake from a copy")
-    if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
-        return OperationalError(
-            f"the catalog cannot be used ({error}) while {doing}", hint="check the disk and the permissions of the lake's directory"
-        )
-    return InternalError(f"the catalog refused a statement ({error}) while {doing}")
 
 
 class Catalog:
@@ -73,6 +55,8 @@ class Catalog:
                 raise InternalError(f"the catalog was used wrongly: {error}") from error
             except OverflowError as error:
                 raise DataError("a number is too large: the catalog holds whole numbers of 64 bits") from error
+            except UnicodeError as error:
+                raise OperationalError("the catalog is damaged: it holds text that is none", hint="restore the lake from a copy") from error
             except sqlite3.Error as error:
                 raise catalog_error(error, "reading it") from error
 
@@ -158,6 +142,15 @@ class Catalog:
         fragments = {**state.fragments, **_fragments(born, self._statistics(table, after, snapshot_id))}
         vectors = {**state.vectors, **self._vectors(table, after, snapshot_id)}
         return TableState(table, {k: f for k, f in fragments.items() if k not in gone}, {k: v for k, v in vectors.items() if k not in gone})
+
+    def deaths(self, table: Table, base: int, head: int) -> tuple[list[tuple[int, deletion.DeletionVector]], dict[int, int]]:
+        """What was deleted in (base, head]: each version of a deletion vector (fragment id, vector), oldest first, and when fragments ended."""
+        versions = self.rows("deaths", table_id=table.table_id, base=base, head=head)
+        return [(row[0], _vector(row)) for row in versions], dict(self.rows("ends", table_id=table.table_id, base=base, head=head))
+
+    def blind_births(self, table_id: int, base: int, head: int) -> list[tuple[int, int]]:
+        """The row ids that blind appends gave out in (base, head]: first id and count of each fragment."""
+        return [(row[0], row[1]) for row in self.rows("blind_births", table_id=table_id, base=base, head=head)]
 
     def compositions(self, table: Table, base: int, head: int) -> dict[int, Composition]:
         """The compactions of `table` that landed in (base, head], by output. Where a deletion vector was pruned, the counts do not agree."""
@@ -250,8 +243,10 @@ def _vector(row: Row) -> deletion.DeletionVector:
 
 
 def _fragments(rows: Iterable[Row], statistics: Mapping[int, list[Statistics]]) -> dict[int, Fragment]:
-    made = (Fragment(*(*row[:8], bool(row[8]))) for row in rows)
-    return {f.fragment_id: replace(f, statistics=tuple(statistics.get(f.fragment_id, ()))) for f in made}
+    def made(row: Row) -> Fragment:
+        return replace(Fragment(*(*row[:8], bool(row[8]))), statistics=tuple(statistics.get(row[0], ())), born=row[9])
+
+    return {row[0]: made(row) for row in rows}
 
 
 # Opening.
@@ -299,28 +294,22 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA cell_size_check = ON")
         return connection
     except sqlite3.Error as error:
-        raise CannotOpen(f"the catalog {path} cannot be opened: {error}", hint="check the permissions of the lake's directory") from error
+        raise cannot_open(error, path, "opened") from error
 
 
 @contextmanager
 def _closed_on_error(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
     try:
         yield
+    except UnicodeError as error:  # sqlite3 cannot even tell what is wrong: a name in its message is damaged
+        connection.close()
+        raise CannotOpen(f"the catalog {path} is damaged: it holds text that is none", hint="restore the lake from a copy") from error
     except sqlite3.Error as error:
         connection.close()
-        raise CannotOpen(f"the catalog {path} cannot be used: {error}", hint=_advice(error)) from error
+        raise cannot_open(error, path, "used") from error
     except BaseException:
         connection.close()
         raise
-
-
-def _advice(error: sqlite3.Error) -> str:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        return "the catalog needs a directory that can be written to, also for reading (WAL); copy the lake to one"
-    if code == sqlite3.SQLITE_FULL:
-        return "the disk is full: free some space"
-    return "restore the lake from a copy"
 
 
 def _check_ours(connection: sqlite3.Connection, path: Path, holds_data: Callable[[], bool]) -> None:

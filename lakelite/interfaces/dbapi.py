@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterator, Sequence
-from typing import Any
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from lakelite.errors import InterfaceError
+from lakelite import errors
+from lakelite.errors import InterfaceError, NotSupportedError
+from lakelite.interfaces.block import TransactionBlock
+from lakelite.interfaces.cursor import Cursor, Cursors
+from lakelite.mapping.ours import opening
+from lakelite.model import MAIN_BRANCH
 from lakelite.opening import open_lake
 from lakelite.parameters import Parameters
-from lakelite.results import Message, Result
+from lakelite.results import Message
 from lakelite.session import Session
-from lakelite.settings import DEFAULT_LEVEL, level_named
+from lakelite.settings import DEFAULT_LEVEL, level_named, text_setting
 from lakelite.transaction.commit import CommitResult
 
-Row = tuple[Any, ...]
-Description = list[tuple[str, Any, None, None, None, None, None]]
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["Connection", "Cursor", "connect"]
+
+_NO_MODE = "autocommit is True or False"
 
 
 def connect(
@@ -27,21 +38,25 @@ def connect(
     read_only: bool = False,
     create: bool = True,
     author: str | None = None,
+    branch: str = MAIN_BRANCH,
     preload: bool = True,
 ) -> Connection:
-    """Opens the lake in directory `path`, or makes one there; ":memory:" is a temporary one.
+    """Opens the lake in directory `path`, or makes one there unless `create` is False; ":memory:" is a temporary one.
 
     `autocommit`: each statement commits by itself; else (PEP 249) a statement opens a transaction that `commit()` ends.
-    `author`: recorded with every snapshot. `preload`: load now what the first write of a process would
-    wait for (0.2 s). Raises CannotOpen, and nothing was written.
+    `isolation`: the level of its transactions. `author`: recorded with every snapshot. `preload`: load now what the first
+    write of a process would wait for (0.2 s). Raises CannotOpen, and nothing was written; InterfaceError or DataError for wrong arguments.
     """
     level_named(isolation)
-    opened = open_lake(_text(path), create=create, read_only=read_only)
-    try:
-        session = Session(opened, read_only=read_only, author=author, isolation=isolation, autocommit=autocommit)
-    except BaseException:
-        opened.close()
-        raise
+    _check_arguments(autocommit, author, branch)
+    place = _text(path)
+    with opening():
+        opened = open_lake(place, create=create, read_only=read_only)
+        try:
+            session = Session(opened, read_only=read_only, author=author, isolation=isolation, autocommit=autocommit)
+        except BaseException:
+            opened.close()
+            raise
     if preload and not read_only:
         for library in ("pyarrow.compute", "pyroaring"):
             importlib.import_module(library)
@@ -56,39 +71,109 @@ def _text(path: str | os.PathLike[str]) -> str:
     return text
 
 
+def _check_arguments(autocommit: object, author: object, branch: object) -> None:
+    if autocommit not in (True, False):
+        raise InterfaceError(_NO_MODE)
+    if author is not None and not isinstance(author, str):
+        raise InterfaceError(f"an author is a str, not {type(author).__name__}")
+    text_setting("author", author)
+    if branch != MAIN_BRANCH:
+        raise NotSupportedError(f"branch {branch} is not supported yet", hint=f'the only branch is "{MAIN_BRANCH}"')
+
+
 class Connection:
-    """A connection to a lake. Threads may share it: its statements queue."""
+    """A connection to a lake. Threads may share it: its statements queue.
+
+    `messages`: (class, text) of what a user could want to know of the last commit() or rollback(), or the error that it raised.
+    """
+
+    Warning = errors.Warning
+    Error = errors.Error
+    InterfaceError = errors.InterfaceError
+    DatabaseError = errors.DatabaseError
+    DataError = errors.DataError
+    OperationalError = errors.OperationalError
+    IntegrityError = errors.IntegrityError
+    InternalError = errors.InternalError
+    ProgrammingError = errors.ProgrammingError
+    NotSupportedError = errors.NotSupportedError
 
     def __init__(self, session: Session) -> None:
+        self.messages: list[Message] = []
         self._session = session
+        self._blocks = threading.RLock()
 
     def cursor(self) -> Cursor:
+        self._session.check_usable()
+        self.messages.clear()
         return Cursor(self, self._session)
 
     def execute(self, sql: str, parameters: Parameters = None) -> Cursor:
         """A new cursor on which `sql` was executed."""
         return self.cursor().execute(sql, parameters)
 
-    def executemany(self, sql: str, parameter_sets: Sequence[Parameters]) -> Cursor:
+    def executemany(self, sql: str, parameter_sets: Iterable[Parameters]) -> Cursor:
+        """A new cursor on which `sql` was executed once per parameter set, as one snapshot."""
         return self.cursor().executemany(sql, parameter_sets)
+
+    def executescript(self, script: str) -> Cursor:
+        """A new cursor on which the statements of a script were executed one by one; rows of queries are not kept."""
+        return self.cursor().executescript(script)
 
     def statements(self, script: str, parameters: Parameters = None) -> Iterator[Cursor]:
         """Runs a script: one cursor per statement, each run when it is asked for. After an error the next one may be asked for."""
-        return _Cursors(self, self._session, self._session.statements(script, parameters))
+        return Cursors(self, self._session, self._session.statements(script, parameters))
+
+    def append(self, table: str, data: object) -> Cursor:
+        """Adds rows to a table, by column name: columns that are missing get their defaults. Returns a cursor; see its rowcount.
+
+        `table`: as it is written in SQL. `data`: a pandas or Polars DataFrame (an index is no column), a pyarrow Table,
+        RecordBatch, RecordBatchReader or Dataset, or any object with `__arrow_c_stream__` or `__arrow_c_array__`. One statement:
+        all of it, or after an error nothing. Memory does not grow with the rows of a reader.
+        """
+        return self.cursor().append(table, data)
+
+    def duckdb(self) -> duckdb.DuckDBPyConnection:
+        """A DuckDB connection of its own with the lake's tables as views, for Ibis and others; nothing done in it reaches the lake.
+
+        It shows one committed snapshot, that of the open transaction or else the newest, which is kept until the connection
+        (or this one) is closed or collected. `lake_snapshot_id()` in it tells which. What is read there is no part of a transaction.
+        """
+        return self._session.open_duckdb()
 
     def commit(self) -> None:
         """Commits the open transaction; without one nothing happens. TransactionConflict: it was rolled back."""
-        self._session.commit()
+        with self._call():
+            self.messages += self._session.commit().messages
 
     def rollback(self) -> None:
-        self._session.rollback()
+        """Undoes the open transaction; without one nothing happens."""
+        with self._call():
+            self._session.rollback()
+
+    @contextmanager
+    def _call(self) -> Iterator[None]:
+        """The messages are those of this call, its error among them."""
+        self.messages.clear()
+        try:
+            yield
+        except errors.Error as error:
+            self.messages.append((type(error), str(error)))
+            raise
+
+    def transaction(self) -> TransactionBlock:
+        """`with con.transaction():` commits what the block did, or rolls it back on an exception; inside a transaction it is a savepoint.
+
+        Without autocommit a statement in front of the block has opened a transaction: then the block is a savepoint of that one.
+        """
+        return TransactionBlock(self, self._session, self._blocks)
 
     def interrupt(self) -> None:
-        """Stops the running statement; to be called from another thread."""
+        """Stops the running statement, and results that are not read to their end; to be called from another thread."""
         self._session.interrupt()
 
     def close(self) -> None:
-        """Rolls back an open transaction and closes. Again: nothing happens."""
+        """Rolls back an open transaction and closes, once a statement or fetch of another thread is done. Again: nothing happens."""
         self._session.close()
 
     @property
@@ -97,9 +182,12 @@ class Connection:
 
     @autocommit.setter
     def autocommit(self, value: bool) -> None:
-        if value and self._session.in_transaction:
-            raise InterfaceError("a transaction is open", hint="commit() or rollback() before you switch autocommit on")
-        self._session.autocommit = value
+        with self._session.exclusive():
+            if value not in (True, False):
+                raise InterfaceError(_NO_MODE)
+            if value and self._session.in_transaction:
+                raise InterfaceError("a transaction is open", hint="commit() or rollback() before you switch autocommit on")
+            self._session.autocommit = bool(value)
 
     @property
     def in_transaction(self) -> bool:
@@ -107,7 +195,12 @@ class Connection:
 
     @property
     def isolation(self) -> str:
+        """The level of the transactions that begin from now on; can be set."""
         return self._session.isolation
+
+    @isolation.setter
+    def isolation(self, level: str) -> None:
+        self._session.isolation = level
 
     @property
     def last_commit(self) -> CommitResult | None:
@@ -115,6 +208,7 @@ class Connection:
         return self._session.last_commit
 
     def __enter__(self) -> Connection:
+        self._session.check_usable()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: object) -> None:
@@ -128,98 +222,3 @@ class Connection:
         session = getattr(self, "_session", None)
         if session is not None:
             session.close()
-
-
-class Cursor:
-    """One statement at a time and its result (PEP 249)."""
-
-    def __init__(self, connection: Connection, session: Session) -> None:
-        self.connection = connection
-        self.arraysize = 1
-        self._session = session
-        self._result: Result | None = None
-        self._closed = False
-
-    def execute(self, sql: str, parameters: Parameters = None) -> Cursor:
-        """Runs a statement, or several separated by semicolons; the result is that of the last. Returns the cursor."""
-        self._reset()
-        for result in self._session.statements(sql, parameters):
-            if self._result is not None:
-                self._result.close()
-            self._result = result
-        return self
-
-    def executemany(self, sql: str, parameter_sets: Sequence[Parameters]) -> Cursor:
-        """Runs INSERT, UPDATE or DELETE once per parameter set, as one snapshot."""
-        self._reset()
-        self._result = self._session.execute_many(sql, list(parameter_sets))
-        return self
-
-    def _reset(self) -> None:
-        if self._closed:
-            raise InterfaceError("the cursor is closed")
-        if self._result is not None:
-            self._result.close()
-            self._result = None
-
-    def _take(self, result: Result) -> Cursor:
-        self._result = result
-        return self
-
-    @property
-    def description(self) -> Description | None:
-        """(name, type, None, None, None, None, None) of each column, or None; a type's str() is DuckDB's name for it."""
-        if self._result is None or self._result.columns is None:
-            return None
-        return [(name, kind, None, None, None, None, None) for name, kind in self._result.columns]
-
-    @property
-    def rowcount(self) -> int:
-        """Rows inserted, deleted or updated, of the final effect; -1 where none applies."""
-        return -1 if self._result is None else self._result.rowcount
-
-    @property
-    def messages(self) -> list[Message]:
-        """(class, text) of everything that a user could want to know, such as how a commit met others."""
-        return [] if self._result is None else self._result.messages
-
-    def _rows(self) -> Result:
-        if self._closed:
-            raise InterfaceError("the cursor is closed")
-        if self._result is None or self._result.columns is None:
-            raise InterfaceError("there is no result to fetch from", hint="execute a query first")
-        return self._result
-
-    def fetchone(self) -> Row | None:
-        return self._rows().fetch_one()
-
-    def fetchmany(self, size: int | None = None) -> list[Row]:
-        return self._rows().fetch(self.arraysize if size is None else size)
-
-    def fetchall(self) -> list[Row]:
-        return self._rows().fetch(None)
-
-    def __iter__(self) -> Iterator[Row]:
-        return iter(self.fetchone, None)
-
-    def setinputsizes(self, sizes: Sequence[Any]) -> None:
-        """PEP 249; does nothing."""
-
-    def setoutputsize(self, size: int, column: int | None = None) -> None:
-        """PEP 249; does nothing."""
-
-    def close(self) -> None:
-        if self._result is not None:
-            self._result.close()
-            self._result = None
-        self._closed = True
-
-
-class _Cursors(Iterator[Cursor]):
-    """The statements of a script, one cursor each."""
-
-    def __init__(self, connection: Connection, session: Session, found: Iterator[Result]) -> None:
-        self._connection, self._session, self._found = connection, session, found
-
-    def __next__(self) -> Cursor:
-        return Cursor(self._connection, self._session)._take(next(self._found))

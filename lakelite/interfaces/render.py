@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, Protocol, TextIO
 
-from lakelite.interfaces.values import as_json, elide, is_numeric, plain, visible, width
+from lakelite.cells import width
+from lakelite.interfaces.values import as_json, elide, is_numeric, plain, visible
 
 BATCH_ROWS = 1_000
 SAMPLE_ROWS = 10_000

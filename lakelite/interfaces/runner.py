@@ -17,6 +17,7 @@ from typing import Any, Protocol, TextIO
 from lakelite import errors
 from lakelite.interfaces.render import Row, Rows, Style, show
 from lakelite.interfaces.values import message
+from lakelite.mapping.system_errors import python_error
 
 DONE, FAILED, USAGE, CANNOT_OPEN, CONFLICT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 5, 130, 141
 CANCEL_AGAIN_S = 0.1
@@ -60,10 +61,10 @@ class Runner:
     verbose: bool = False
     notes: TextIO | None = None
 
-    def run(self, script: str, *, keep_going: bool = False) -> int:
+    def run(self, script: str, *, keep_going: bool = False, file: str | None = None) -> int:
         """Run every statement; return the exit code of the first that failed. Stops there unless `keep_going`.
 
-        Raises BrokenPipeError when nobody reads the output any more.
+        `file`: where the script comes from, for its errors. Raises BrokenPipeError when nobody reads the output any more.
         """
         code = DONE
         statements = iter(self.connection.statements(script))
@@ -78,7 +79,7 @@ class Runner:
             except BrokenPipeError:
                 raise
             except Exception as error:
-                this = self.report(error)
+                this = self.report(error, file)
                 code = code or this
                 if not keep_going or not isinstance(error, errors.Error):
                     return code
@@ -113,9 +114,9 @@ class Runner:
         """Say something that is no error."""
         say(text, self.notes or self.err)
 
-    def report(self, error: Exception) -> int:
+    def report(self, error: Exception, file: str | None = None) -> int:
         """Say what went wrong; return the exit code for it."""
-        return report(error, self.err)
+        return report(error, self.err, file)
 
 
 def say(text: str, err: TextIO) -> None:
@@ -124,14 +125,15 @@ def say(text: str, err: TextIO) -> None:
     err.flush()
 
 
-def report(error: Exception, err: TextIO) -> int:
-    """Say on `err` what went wrong; return the exit code for it."""
+def report(error: Exception, err: TextIO, file: str | None = None) -> int:
+    """Say on `err` what went wrong, and in which `file` of statements; return the exit code for it."""
     if os.environ.get("LAKELITE_DEBUG") == "1":
         import traceback
 
         traceback.print_exception(error, file=err)
-    if isinstance(error, (errors.Error, OSError)):
-        say(f"error: {error}", err)
+    known = error if isinstance(error, errors.Error) else python_error(error)
+    if known is not None:
+        say(f"error: {file}: {known}" if file else f"error: {known}", err)
     else:
         kind = f"{type(error).__name__}: " if str(error) else type(error).__name__
         say(f"internal error: {kind}{error} (a bug: please report it with the statement and what LAKELITE_DEBUG=1 adds)".replace("\n", " "), err)

@@ -61,9 +61,9 @@ class Shell:
             self._run(entry)
         return True
 
-    def _run(self, script: str) -> None:
+    def _run(self, script: str, file: str | None = None) -> None:
         try:
-            self._runner.run(script)
+            self._runner.run(script, file=file)
         except errors.Error as error:
             self._runner.report(error)
 
@@ -101,9 +101,13 @@ class Shell:
             names = shlex.split(argument)
             if len(names) != 1:
                 raise ValueError(".read takes one file name, in quotes if it holds spaces")
-            self._run(Path(names[0]).expanduser().read_text("utf-8-sig"))
-        except (OSError, ValueError, RuntimeError) as error:
+            script = Path(names[0]).expanduser().read_text("utf-8-sig")
+        except (OSError, UnicodeError) as error:
+            self._runner.report(error, argument)
+        except (ValueError, RuntimeError) as error:
             self._runner.note(f"error: {error}")
+        else:
+            self._run(script, names[0])
 
     def _read(self) -> str:
         """The next dot command or complete text of statements; the end of the input is `.quit`. Raises KeyboardInterrupt."""

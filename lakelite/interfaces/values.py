@@ -1,20 +1,21 @@
 """One value as text: as a person reads it, and as JSON.
 
-Owns the wording of values for every output mode, the escaping that keeps a terminal safe, and the width of text in
-terminal cells. Values are what DuckDB's Python client gives. Pure functions: nothing is printed here.
+Owns the wording of values for every output mode and the escaping that keeps a terminal safe. Values are what DuckDB's
+Python client gives. Pure functions: nothing is printed here.
 """
 
 from __future__ import annotations
 
 import json
 import struct
-import unicodedata
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from math import isfinite, isnan
 from types import NoneType
 from typing import Any
+
+from lakelite.cells import cells_of, width
 
 NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT", "BIGNUM", "FLOAT",
            "DOUBLE", "DECIMAL")  # fmt: skip
@@ -44,24 +45,13 @@ def message(text: str) -> str:
     return text if text.isprintable() else text.translate(_MESSAGE)
 
 
-def width(text: str) -> int:
-    """How many terminal cells `text` takes: two for wide characters, none for combining ones."""
-    return len(text) if text.isascii() else sum(map(_cells, text))
-
-
-def _cells(character: str) -> int:
-    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
 def elide(text: str, cells: int) -> str:
     """`text` in at most `cells` (at least 1) terminal cells; what is cut off ends in `…`."""
     if width(text) <= cells:
         return text
     used = 0
     for end, character in enumerate(text):
-        used += _cells(character)
+        used += cells_of(character)
         if used > cells - 1:
             return text[:end] + "…"
     raise AssertionError("text wider than the limit reaches the limit")

@@ -86,6 +86,22 @@ def is_volatile(text: str) -> bool:
     return sampled or not called(text, tokens).isdisjoint(_RANDOM | _STATEFUL)
 
 
+def is_ordered(text: str) -> bool:
+    """Whether the query as a whole has an ORDER BY."""
+    depth = 0
+    for token, behind in pairwise(lex(text)):
+        depth += (token.word in ("(", "[", "{")) - (token.word in (")", "]", "}"))
+        if depth == 0 and token.word == "ORDER" and behind.word == "BY":
+            return True
+    return False
+
+
+def keeps_any_rows(text: str) -> bool:
+    """Whether it may keep these rows as well as those: a LIMIT without an ORDER BY of its own."""
+    words = [token.word for token in lex(text)]
+    return words.count("LIMIT") + words.count("FETCH") > words.count("ORDER")
+
+
 def called(text: str, tokens: list[Token]) -> frozenset[str]:
     """The names, folded, that stand in front of an opening parenthesis."""
     return frozenset(folded(unquote(text[a.start : a.end])) for a, b in pairwise(tokens) if b.word == "(" and a.kind in ("word", "quoted"))

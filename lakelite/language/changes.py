@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
+from lakelite.errors import ProgrammingError
 from lakelite.language.analyse import is_row_local
 from lakelite.language.reader import QUERY_HEADS, Reader
 from lakelite.language.source import merged, plain_with_parameters, splice, splice_text, wrong
@@ -84,22 +85,35 @@ def read_copy(reader: Reader) -> CopyFrom | CopyTo:
     if reader.sees("("):
         return _copy_query(reader)
     first = reader.index
-    target = _target(reader)
+    target = reader.name()
+    is_past = _step_over_clause(reader, first)
+    behind_name = reader.index
     columns = reader.columns() if reader.sees("(") else None
     _refuse_twice(reader, columns)
     if reader.accept("FROM"):
+        if is_past:
+            raise _unchangeable(reader, first + 1)
         path, parameter = _path(reader)
         return CopyFrom(target, columns, path, parameter, _options(reader))
     before, behind = reader.tokens[first].start, reader.tokens[reader.index - 1].end
     reader.expect("TO")
     _check_copy_to(reader)
-    schema = "" if target.schema is None else quote(target.schema) + "."
     shown = "*" if columns is None else ", ".join(quote(column) for column in columns)
-    query = f"SELECT {shown} FROM {schema}{quote(target.name)}"
+    plain = (quote(target.schema) + "." if target.schema is not None else "") + quote(target.name)
+    query = [f"SELECT {shown} FROM ", *(splice(reader.source, first, behind_name).parts if is_past else (plain,))]
     head = splice_text(reader.source, 0, before)
     tail = splice_text(reader.source, behind, reader.tokens[-1].end)
-    sql = Sql(merged([*head.parts, f"({query})", *tail.parts]), tail.parameters, 0)
-    return CopyTo(sql, Sql((query,), (), before))
+    sql = Sql(merged([*head.parts, "(", *query, ")", *tail.parts]), tail.parameters, 0)
+    return CopyTo(sql, Sql(merged(query), (), before))
+
+
+def _step_over_clause(reader: Reader, first: int) -> bool:
+    """Steps over the time travel clause of the table whose name begins with the token `first`; whether it has one."""
+    begin, behind_name = reader.tokens[first].start, reader.index
+    end = next((edit.end for edit in reader.source.edits if edit.start == begin), begin)
+    while not reader.ended() and reader.peek().start < end:
+        reader.index += 1
+    return reader.index > behind_name
 
 
 def _copy_query(reader: Reader) -> CopyTo:
@@ -177,8 +191,12 @@ def _target(reader: Reader) -> Name:
     """The table that is changed: not an earlier version of it."""
     name = reader.name()
     if reader.sees("AT", "(") or (reader.sees("FOR") and reader.sees("FOR", reader.peek(1).word, "AS", "OF")):
-        raise reader.wrong("an earlier version of a table cannot be changed", "leave the AT or FOR clause out")
+        raise _unchangeable(reader)
     return name
+
+
+def _unchangeable(reader: Reader, index: int | None = None) -> ProgrammingError:
+    return reader.wrong("an earlier version of a table cannot be changed", "leave the AT or FOR clause out", index)
 
 
 def _alias(reader: Reader) -> str | None:

@@ -1,4 +1,4 @@
-"""The frames of statements about transactions, settings and the lake itself: BEGIN, COMMIT, SET, SHOW, DESCRIBE, VACUUM."""
+"""The frames of statements about transactions, settings and the lake itself: BEGIN, COMMIT, SAVEPOINT, SET, SHOW, DESCRIBE, VACUUM."""
 
 from __future__ import annotations
 
@@ -9,20 +9,28 @@ from lakelite.language.statements import (
     Commit,
     DescribeHistory,
     DescribeTable,
+    Name,
     Query,
+    Release,
     Rollback,
+    RollbackTo,
+    Savepoint,
     SetOption,
+    ShowCreateTable,
     ShowSchemas,
     ShowSettings,
     ShowTables,
+    Sql,
+    TimeTravel,
     Vacuum,
 )
 from lakelite.language.tokens import folded, unquote
-from lakelite.model import MOST_HOURS
+from lakelite.model import MOST_HOURS, SYSTEM_SCHEMAS
 
 _LEVELS = {"writeserializable": "write serializable", "serializable": "serializable", "snapshot": "snapshot"}
 LIMIT_DIGITS = 18  # fits into 64 bits
 _WORK = ("TRANSACTION", "WORK")
+_SAVEPOINT = "the name of a savepoint"
 
 
 def read_begin(reader: Reader) -> Begin:
@@ -50,10 +58,33 @@ def read_commit(reader: Reader) -> Commit:
     return Commit()
 
 
-def read_rollback(reader: Reader) -> Rollback:
+def read_rollback(reader: Reader) -> Rollback | RollbackTo:
+    """Behind ROLLBACK or ABORT: [WORK|TRANSACTION] [TO [SAVEPOINT] name]."""
     reader.accept_one(*_WORK)
+    if reader.accept("TO"):
+        return RollbackTo(*_savepoint(reader))
     reader.finish()
     return Rollback()
+
+
+def read_savepoint(reader: Reader) -> Savepoint:
+    name = reader.identifier(_SAVEPOINT)
+    reader.finish()
+    return Savepoint(name)
+
+
+def read_release(reader: Reader) -> Release:
+    return Release(*_savepoint(reader))
+
+
+def _savepoint(reader: Reader) -> tuple[str, int]:
+    """[SAVEPOINT] name, and where the name stands; a savepoint may be called savepoint."""
+    if reader.peek(1).kind != "end":
+        reader.accept("SAVEPOINT")
+    offset = reader.peek().start
+    name = reader.identifier(_SAVEPOINT)
+    reader.finish()
+    return name, offset
 
 
 def read_set(reader: Reader) -> SetOption:
@@ -74,7 +105,7 @@ def read_reset(reader: Reader) -> SetOption:
     return SetOption(name, None)
 
 
-def read_show(reader: Reader) -> Query | ShowTables | ShowSchemas | ShowSettings | DescribeTable:
+def read_show(reader: Reader) -> Query | ShowTables | ShowSchemas | ShowSettings | ShowCreateTable | DescribeTable:
     """Behind SHOW."""
     if reader.ended() or reader.sees("ALL", "TABLES"):
         reader.accept("ALL", "TABLES")
@@ -83,10 +114,10 @@ def read_show(reader: Reader) -> Query | ShowTables | ShowSchemas | ShowSettings
     if reader.accept("ALL"):
         reader.finish()
         return ShowSettings(None)
-    if reader.accept("TABLE"):
-        target = reader.name()
-        reader.finish()
-        return DescribeTable(target)
+    if reader.accept("CREATE", "TABLE"):
+        return ShowCreateTable(*_table(reader))
+    if reader.accept("TABLE") or _sees_system_schema(reader):
+        return _described(reader)
     if reader.peek().kind == "string" or (reader.peek().word in QUERY_HEADS and reader.peek(1).kind != "end"):
         return Query(splice(reader.source, 0, len(reader.tokens)))
     if reader.accept("TABLES"):
@@ -94,9 +125,8 @@ def read_show(reader: Reader) -> Query | ShowTables | ShowSchemas | ShowSettings
     if reader.accept("SCHEMAS"):
         reader.finish()
         return ShowSchemas()
-    name = reader.name()
-    reader.finish()
-    return ShowSettings(name.name) if name.schema is None else DescribeTable(name)
+    name, at = _table(reader)
+    return ShowSettings(name.name) if name.schema is None and at is None else DescribeTable(name, at)
 
 
 def read_describe(reader: Reader) -> Query | ShowTables | DescribeTable | DescribeHistory:
@@ -111,11 +141,7 @@ def read_describe(reader: Reader) -> Query | ShowTables | DescribeTable | Descri
     if (token.word in QUERY_HEADS and token.word != "TABLE") or token.kind == "string":
         return Query(splice(reader.source, 0, len(reader.tokens)))
     reader.accept("TABLE")
-    target = reader.name()
-    if reader.sees("AT", "(") or reader.sees("FOR"):
-        raise reader.unsupported("DESCRIBE of an earlier version", "use DESCRIBE SELECT * FROM t AT (VERSION => n)")
-    reader.finish()
-    return DescribeTable(target)
+    return _described(reader)
 
 
 def read_vacuum(reader: Reader) -> Vacuum:
@@ -165,7 +191,38 @@ def _value(reader: Reader) -> str:
     reader.index = reader.scan(lambda index: reader.tokens[index].word == ",")
     if reader.index == first or not reader.ended():
         raise reader.syntax_error("expected one value")
-    return plain(reader.source, first, reader.index, "a setting")
+    parts = splice(reader.source, first, reader.index).parts
+    if len(parts) != 1 or not isinstance(parts[0], str):
+        raise reader.wrong("a setting cannot hold a past version of a table", index=first)
+    return parts[0]
+
+
+def _sees_system_schema(reader: Reader) -> bool:
+    """Whether a name comes next that only DuckDB knows: a system view, or one of its own."""
+    return reader.peek(1).word == "." and folded(unquote(reader.source.shown(reader.peek()))) in SYSTEM_SCHEMAS
+
+
+def _described(reader: Reader) -> Query | DescribeTable:
+    if not _sees_system_schema(reader):
+        return DescribeTable(*_table(reader))
+    first = reader.index
+    reader.name()
+    reader.finish()
+    return Query(Sql((f"DESCRIBE {plain(reader.source, first, reader.index, 'DESCRIBE')}",), (), reader.tokens[first].start))
+
+
+def _table(reader: Reader) -> tuple[Name, TimeTravel | None]:
+    """The name of a table, and the clause of time travel that may stand behind it."""
+    start = reader.peek().start
+    target = reader.name()
+    for edit in reader.source.edits:
+        if edit.start == start and isinstance(edit.part, TimeTravel):
+            while not reader.ended() and reader.peek().start < edit.end:
+                reader.index += 1
+            reader.finish()
+            return target, edit.part
+    reader.finish()
+    return target, None
 
 
 def _tables(reader: Reader) -> ShowTables:

@@ -7,7 +7,7 @@ place; a statement that DuckDB runs keeps the user's own characters. Never: inpu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
+from typing import Any
 
 from lakelite.errors import NotSupportedError
 from lakelite.language import changes, control, definitions
@@ -15,11 +15,12 @@ from lakelite.language.analyse import is_volatile, mentions, uses_clock
 from lakelite.language.reader import CHANGES, QUERY_HEADS, Reader, refuse_changes_in_ctes, skip_with
 from lakelite.language.refusals import BY_FIRST_WORDS
 from lakelite.language.source import Source, read_source, splice, syntax_error, unsupported
-from lakelite.language.statements import Name, Operation, Query, Sql, Statement
+from lakelite.language.statements import Append, Name, Operation, Query, Sql, Statement
 from lakelite.language.tokens import Piece, is_complete, split_script
-from lakelite.language.travel import with_time_travel
+from lakelite.language.travel import read_restore, with_history
+from lakelite.mapping.names import did_you_mean
 
-__all__ = ["is_complete", "is_volatile", "iter_statements", "mentions", "parse_piece", "parse_script", "split_script", "uses_clock"]
+__all__ = ["is_complete", "is_volatile", "iter_statements", "mentions", "parse_append", "parse_piece", "parse_script", "split_script", "uses_clock"]
 
 _READERS: dict[str, Callable[[Reader], Operation]] = {
     "INSERT": lambda reader: changes.read_insert(reader, None),
@@ -34,12 +35,15 @@ _READERS: dict[str, Callable[[Reader], Operation]] = {
     "END": control.read_commit,
     "ROLLBACK": control.read_rollback,
     "ABORT": control.read_rollback,
+    "SAVEPOINT": control.read_savepoint,
+    "RELEASE": control.read_release,
     "SET": control.read_set,
     "RESET": control.read_reset,
     "SHOW": control.read_show,
     "DESCRIBE": control.read_describe,
     "DESC": control.read_describe,
     "VACUUM": control.read_vacuum,
+    "RESTORE": read_restore,
 }
 _REFUSED_FIRST = frozenset(words[0] for words, _, _ in BY_FIRST_WORDS)
 _FIRST_WORDS = sorted((set(_READERS) | _REFUSED_FIRST | QUERY_HEADS | {"START", "EXPLAIN"}) - {"("})
@@ -63,10 +67,22 @@ def parse_piece(piece: Piece, named: frozenset[str] | None = None) -> Statement:
     """One statement of `split_script`."""
     source = read_source(piece, named)
     _refuse_by_name(source)
-    source = with_time_travel(source)
+    source = with_history(source)
     operation = _operation(source)
     refuse_changes_in_ctes(source)
     return Statement(piece.text, piece.start, operation, source.parameters)
+
+
+def parse_append(name: str, rows: Any) -> Statement:
+    """What `con.append` runs, and how history tells of it. `name`: of a table, as it is written in SQL; ProgrammingError if it is none."""
+    pieces = list(split_script(f"append to {name}"))
+    source = read_source(pieces[0], None)
+    reader = Reader(source, 2)
+    target = reader.name()
+    reader.finish()
+    if len(pieces) > 1:
+        raise reader.syntax_error("expected the name of a table")
+    return Statement(pieces[0].text, 0, Append(target, rows), ())
 
 
 def _operation(source: Source) -> Operation:
@@ -83,8 +99,8 @@ def _operation(source: Source) -> Operation:
         return read(reader)
     if word in QUERY_HEADS:
         return Query(splice(source, 0, len(source.tokens)), _counted(source))
-    near = get_close_matches(word, _FIRST_WORDS, n=1, cutoff=0.7) if source.tokens[0].kind == "word" else []
-    raise syntax_error(source.text, source.tokens[0], f"did you mean {near[0]}?" if near else "a statement begins with a word such as SELECT")
+    otherwise = "a statement begins with a word such as SELECT"
+    raise syntax_error(source.text, source.tokens[0], did_you_mean(word, _FIRST_WORDS, otherwise) if source.tokens[0].kind == "word" else otherwise)
 
 
 def _with(source: Source) -> Operation:

@@ -11,6 +11,7 @@ from lakelite.errors import NotSupportedError, ProgrammingError
 from lakelite.language.source import Source, splice, syntax_error, unsupported, wrong
 from lakelite.language.statements import Name, Sql
 from lakelite.language.tokens import NOT_NAMES, Token, unquote
+from lakelite.mapping.names import did_you_mean
 
 QUERY_HEADS = frozenset("( SELECT WITH VALUES FROM TABLE PIVOT PIVOT_WIDER PIVOT_LONGER UNPIVOT SUMMARIZE DESCRIBE DESC".split())
 CHANGES = frozenset("INSERT UPDATE DELETE MERGE".split())
@@ -130,7 +131,7 @@ class Reader:
         """The query from here up to the token `stop`, whose first word is one that begins a query."""
         first = self.index
         if first >= stop or self.peek().word not in QUERY_HEADS:
-            raise self.syntax_error("expected a query")
+            raise self.syntax_error(did_you_mean(self.peek().word, QUERY_HEADS, "expected a query"))
         if self.sees("WITH"):
             verb = skip_with(self.source, first)
             if verb is not None and verb < stop and self.tokens[verb].word in CHANGES:

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 
 from lakelite.errors import NotSupportedError, Position, ProgrammingError
-from lakelite.language.statements import Sql, TimeTravel
+from lakelite.language.statements import Hole, Sql
 from lakelite.language.tokens import STATEMENT_BYTES, Piece, Token, unquote
 
 NESTING = 800
@@ -23,7 +23,7 @@ class Edit:
 
     start: int
     end: int
-    part: str | TimeTravel
+    part: str | Hole
     parameter: str | None = None
 
 
@@ -31,7 +31,7 @@ class Edit:
 class Source:
     """A statement. `closing`: index of an opening bracket's token → that of its closing one. `edits`: in order, apart from each other.
 
-    `clauses`: where the words AT, FOR and WITH stand. `nesting`: how deep brackets are nested.
+    `clauses`: where the words AT, FOR, WITH and TABLE_CHANGES stand. `nesting`: how deep brackets are nested.
     """
 
     text: str
@@ -90,7 +90,7 @@ def read_source(piece: Piece, named: frozenset[str] | None) -> Source:
                 edits.append(edit)
         elif token.kind == "param":
             edits.append(_parameter(text, token, len(edits)))
-        elif word in ("AT", "FOR", "WITH"):
+        elif word in ("AT", "FOR", "WITH", "TABLE_CHANGES"):
             clauses.append(index)
     if open_brackets:
         raise syntax_error(text, tokens[open_brackets[-1]], "it is never closed")
@@ -110,7 +110,7 @@ def splice(source: Source, first: int, stop: int) -> Sql:
 def splice_text(source: Source, start: int, end: int) -> Sql:
     """The SQL of the characters start…end-1, which begin and end at tokens."""
     edits = source.edits
-    parts: list[str | TimeTravel] = []
+    parts: list[str | Hole] = []
     names: dict[str, None] = {}
     position = start
     for index in range(bisect_left(edits, start, key=lambda edit: edit.start), len(edits)):
@@ -125,9 +125,9 @@ def splice_text(source: Source, start: int, end: int) -> Sql:
     return Sql(merged(parts), tuple(names), start)
 
 
-def merged(parts: list[str | TimeTravel]) -> tuple[str | TimeTravel, ...]:
+def merged(parts: list[str | Hole]) -> tuple[str | Hole, ...]:
     """The same parts with texts that touch as one text, and without empty ones."""
-    found: list[str | TimeTravel] = []
+    found: list[str | Hole] = []
     texts: list[str] = []
     for part in [*parts, None]:
         if isinstance(part, str):
@@ -191,7 +191,7 @@ def _check_one_style(text: str, edits: list[Edit]) -> None:
     styles: dict[str, int] = {}
     for edit in edits:
         shown = text[edit.start : edit.end]
-        style = "?" if shown == "?" else "$1" if shown[1:].isdigit() else "named"
+        style = "?" if shown == "?" else "$1" if shown[1:].isdigit() else shown[0]
         styles.setdefault(style, edit.start)
     if len(styles) > 1:
-        raise wrong(text, max(styles.values()), "a statement takes one style of parameters: ?, $1 or names", "write all of them alike")
+        raise wrong(text, max(styles.values()), "a statement takes one style of parameters: ?, $1, $name or :name", "write all of them alike")

@@ -7,7 +7,7 @@ time travel clause stands. Parameters are already normalised to DuckDB's `$1` / 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +26,29 @@ class TimeTravel:
     table: Name
     by: Literal["version", "timestamp"]
     moment: str
-    has_alias: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TableChanges:
+    """`table_changes(table, first, last)`: three expressions of the user's, run as `TimeTravel.moment` is. `offset` as in Name."""
+
+    table: str
+    first: str
+    last: str
+    offset: int
+
+
+Hole = TimeTravel | TableChanges
 
 
 @dataclass(frozen=True, slots=True)
 class Sql:
-    """A piece of the user's SQL: text and time-travel holes in order; `parameters`: names used in it, without `$`.
+    """A piece of the user's SQL: text and holes (where history is read) in order; `parameters`: names used in it, without `$`.
 
     `offset`: where its first part begins in the statement's text, so that an error can be shown at its place.
     """
 
-    parts: tuple[str | TimeTravel, ...]
+    parts: tuple[str | Hole, ...]
     parameters: tuple[str, ...]
     offset: int
 
@@ -153,6 +165,14 @@ class Truncate:
 
 
 @dataclass(frozen=True, slots=True)
+class RestoreTable:
+    """RESTORE [TABLE] t TO VERSION AS OF n, TO TIMESTAMP AS OF …; `version.table` is the target."""
+
+    target: Name
+    version: TimeTravel
+
+
+@dataclass(frozen=True, slots=True)
 class CopyFrom:
     """COPY t [(columns)] FROM 'path' [(options)]. `path`: a literal, or None when it is the parameter `path_parameter`.
 
@@ -164,6 +184,14 @@ class CopyFrom:
     path: str | None
     path_parameter: str | None
     options: tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """No text of SQL, but `con.append`. `rows`: what the caller handed over (storage.foreign.Rows)."""
+
+    target: Name
+    rows: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +221,34 @@ class Rollback:
 
 
 @dataclass(frozen=True, slots=True)
+class Savepoint:
+    """SAVEPOINT name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """RELEASE [SAVEPOINT] name. `offset`: where the name stands in the statement's text."""
+
+    name: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackTo:
+    """ROLLBACK TO [SAVEPOINT] name; `offset` as in Release."""
+
+    name: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class SetOption:
-    """SET name = value; RESET name has `value` None. `value` is the SQL text of the value. `for_lake`: SET GLOBAL, for all connections to come."""
+    """SET name = value; RESET name has `value` None. `value` is the SQL text of the value, with parameters in DuckDB's form.
+
+    `for_lake`: SET GLOBAL, for all connections to come.
+    """
 
     name: str
     value: str | None
@@ -222,10 +276,19 @@ class ShowSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeTable:
-    """DESCRIBE t."""
+class ShowCreateTable:
+    """SHOW CREATE TABLE t; `at` as in DescribeTable."""
 
     target: Name
+    at: TimeTravel | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeTable:
+    """DESCRIBE t. `at`: the same table with a time travel clause behind it, or None."""
+
+    target: Name
+    at: TimeTravel | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,8 +309,9 @@ class Vacuum:
 
 
 Operation = (
-    Query | CreateSchema | DropSchema | CreateTable | CreateTableAs | DropTable | Insert | Delete | Update | Truncate | CopyFrom
-    | CopyTo | Begin | Commit | Rollback | SetOption | ShowTables | ShowSchemas | ShowSettings | DescribeTable | DescribeHistory | Vacuum
+    Query | CreateSchema | DropSchema | CreateTable | CreateTableAs | DropTable | Insert | Delete | Update | Truncate | RestoreTable | CopyFrom
+    | Append | CopyTo | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | SetOption
+    | ShowTables | ShowSchemas | ShowSettings | ShowCreateTable | DescribeTable | DescribeHistory | Vacuum
 )  # fmt: skip
 
 

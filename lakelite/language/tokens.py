@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from lakelite.model import Limits, fold
+from lakelite.model import Limits, fold, quote
 
 STATEMENT_BYTES = Limits().statement_bytes
 
@@ -32,6 +32,7 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SPACE = re.compile(r"[\s\u200b\ufeff]*+")
 _BLOCK_EDGE = re.compile(r"/\*|\*/")
 _OPENED = frozenset(("line", "block", "dollar"))
@@ -137,6 +138,11 @@ def unquote(text: str) -> str:
         size = text.index("$", 1) + 1
         return text[size:-size]
     return text
+
+
+def shown_name(name: str) -> str:
+    """An identifier as a person writes it: in quotes only where it needs them."""
+    return name if _PLAIN_NAME.fullmatch(name) and name.upper() not in NOT_NAMES else quote(name)
 
 
 def folded(text: str) -> str:

@@ -94,6 +94,7 @@ class Cache:
             pieces = [_numbered(f, state.staged_rows.get(f.fragment_id) or self._load_inline(f.fragment_id)) for f in missing]
             self._cursor.register("lake_arrow", pa.concat_tables(pieces, promote_options="default"))
             try:
+                self._need_all_columns(state.table, name)
                 self._do(f"INSERT INTO {name} BY NAME SELECT * FROM lake_arrow")
             finally:
                 self._cursor.unregister("lake_arrow")
@@ -110,6 +111,14 @@ class Cache:
         for field in wanted.keys() - known.keys():
             self._do(f"ALTER TABLE {name} ADD COLUMN f{field} {wanted[field]}")
             known[field] = wanted[field]
+
+    def _need_all_columns(self, table: Table, name: str) -> None:
+        """Adds what the rows have and the table has no more: a column that was dropped, and that a past version still has."""
+        known = self._fields[table.table_id]
+        for column, stored in self._cursor.execute("SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM lake_arrow)").fetchall():
+            if column[:1] == "f" and column[1:].isdecimal() and int(column[1:]) not in known:
+                self._do(f"ALTER TABLE {name} ADD COLUMN {column} {stored}")
+                known[int(column[1:])] = stored
 
     def renumber(self, table_id: int, fragments: Mapping[int, int]) -> None:
         """Staged inline fragments have been committed: from their negative ids to the real ones, where they are held."""

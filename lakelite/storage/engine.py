@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -20,7 +21,12 @@ from lakelite.model import MAIN_SCHEMA, Fragment, Table, fold, quote
 from lakelite.storage import held, scan
 from lakelite.storage.cache import Cache
 from lakelite.storage.files import LakePaths
+from lakelite.storage.foreign import Frames
 from lakelite.storage.hot import HotFiles
+from lakelite.storage.loaded import LoadedRows
+from lakelite.storage.mirror import Mirror
+from lakelite.storage.past import PastViews
+from lakelite.storage.relations import relation
 from lakelite.storage.scan import Addressed
 
 if TYPE_CHECKING:
@@ -29,7 +35,6 @@ if TYPE_CHECKING:
 INTERNAL = "lake_internal"
 NAMELESS = "lake_names"
 _WITH_DATABASE = re.compile(r"\bmemory\b\"?\s*\.", re.IGNORECASE)
-VERSION_VIEWS_KEPT = 64
 STAGE_ROWS_KEPT = 10_000
 _CONFIG = {"python_enable_replacements": "false", "autoinstall_known_extensions": "false"}
 
@@ -45,10 +50,13 @@ class Engine:
         self.do(f"ATTACH ':memory:' AS {INTERNAL}")
         self._cache = Cache(self._own, INTERNAL, load_inline, cache_bytes)
         self._hot = HotFiles(self.do, INTERNAL)
+        self.past = PastViews(self._own)
+        self.loaded = LoadedRows(self._own, INTERNAL)
+        self.mirror = Mirror(self.do)
+        self.frames = Frames(self.work)
         self._cursors: dict[int, duckdb.DuckDBPyConnection] = {}
         self._names: duckdb.DuckDBPyConnection | None = None
         self._views: dict[tuple[str, str], int] = {}
-        self._version_views: dict[tuple[int, str, str], int] = {}
         self._schemas: set[str] = {MAIN_SCHEMA}
         self._stages: dict[int, Table] = {}  # table id → the definition that its stage has
         self._stage_rows: dict[int, int] = {}
@@ -59,6 +67,15 @@ class Engine:
         cursor = self._duckdb.cursor()
         self._cursors[id(cursor)] = cursor
         return cursor
+
+    def cursor_over(self, columns: Sequence[tuple[str, Any]], rows: Sequence[tuple[Any, ...]]) -> duckdb.DuckDBPyConnection:
+        """A cursor of its own whose result are these rows. `columns`: name and type of each."""
+        cursor = self.cursor()
+        try:
+            return held.show(cursor, columns, rows)
+        except BaseException:
+            self.drop(cursor)
+            raise
 
     def drop(self, cursor: duckdb.DuckDBPyConnection) -> None:
         """Closes a cursor that `cursor` made."""
@@ -74,8 +91,9 @@ class Engine:
         return _all_of(self.work, sql, parameters)
 
     def without_tables(self, sql: str, parameters: Mapping[str, Any]) -> Any:
-        """The one value of a SELECT that sees no table of the lake."""
-        return _all_of(self._nameless(), sql, parameters)[0][0]
+        """The one value of a SELECT that sees no table of the lake; of the parameters it takes those that it uses."""
+        used = duckdb.extract_statements(sql)[0].named_parameters if parameters else ()
+        return _all_of(self._nameless(), sql, {name: parameters[name] for name in used})[0][0]
 
     def _nameless(self) -> duckdb.DuckDBPyConnection:
         """A cursor whose database is empty."""
@@ -98,8 +116,18 @@ class Engine:
 
     def interrupt(self) -> None:
         """Stops whatever runs, from another thread. Where nothing runs, nothing happens."""
-        for cursor in (self.work, *list(self._cursors.values())):
-            cursor.interrupt()
+        stop(self.work, *list(self._cursors.values()))
+
+    def stopper(self) -> Callable[[], None]:
+        """A function that stops what is begun from now on; results that are being read already go on."""
+        older = set(self._cursors.values())
+        return lambda: stop(self.work, *(cursor for cursor in list(self._cursors.values()) if cursor not in older))
+
+    def give_away(self) -> duckdb.DuckDBPyConnection:
+        """DuckDB itself with the views that it has, for somebody else's use: the engine is over then."""
+        self.work.close()
+        self._own.close()
+        return self._duckdb
 
     def close(self) -> None:
         if self._names is not None:
@@ -116,7 +144,7 @@ class Engine:
         key = (fold(table.schema_name), fold(table.name))
         if self._views.get(key) == state.stamp:
             return
-        self._need_schema(table.schema_name)
+        self.need_schema(table.schema_name)
         self.do(f"CREATE OR REPLACE VIEW {quote(table.schema_name)}.{quote(table.name)} AS {self.relation(state)}")
         self._views[key] = state.stamp
 
@@ -127,17 +155,11 @@ class Engine:
             del self._views[(schema, name)]
 
     def show_version(self, state: TableState, version: int) -> str:
-        """A qualified name for `state`, the table as of a version; its last part is the table's own name."""
-        schema = f"{state.table.schema_name}@{version}"
-        name = f"{INTERNAL}.{quote(schema)}.{quote(state.table.name)}"
-        key = (version, fold(state.table.schema_name), fold(state.table.name))
-        known = self._version_views.pop(key, None)  # and back to the end: the one that was not used for longest goes first
-        if known != state.stamp:
-            self.do(f"CREATE SCHEMA IF NOT EXISTS {INTERNAL}.{quote(schema)}; CREATE OR REPLACE VIEW {name} AS {self.relation(state)}")
-        self._version_views[key] = state.stamp
-        return name
+        """A qualified name for `state`, the table as of a version; its last parts are the table's own schema and name."""
+        return self.past.view(str(version), state.table.schema_name, state.table.name, state.stamp, lambda: self.relation(state))
 
-    def _need_schema(self, name: str) -> None:
+    def need_schema(self, name: str) -> None:
+        """Sees to it that DuckDB knows a schema."""
         if fold(name) not in self._schemas:
             self.do(f"CREATE SCHEMA IF NOT EXISTS {quote(name)}")
             self._schemas.add(fold(name))
@@ -189,20 +211,18 @@ class Engine:
 
     def trim(self) -> None:
         """Bounds the caches; called between statements."""
-        while len(self._version_views) > VERSION_VIEWS_KEPT:
-            (version, schema, name) = next(iter(self._version_views))
-            self.do(f"DROP VIEW IF EXISTS {INTERNAL}.{quote(f'{schema}@{version}')}.{quote(name)}")
-            del self._version_views[(version, schema, name)]
+        self.past.trim()
         self._hot.trim()
+        self.loaded.trim()
         if self._cache.trim():
             self._views = dict.fromkeys(self._views, 0)
-            self._version_views = dict.fromkeys(self._version_views, 0)
+            self.past.forget_views()
 
     # Arrow.
 
     def arrow(self, sql: str, parameters: Mapping[str, Any]) -> pa.Table:
         """Runs one statement that gives rows; all of them as an Arrow table."""
-        return self.work.sql(sql, params=dict(parameters)).to_arrow_table()
+        return relation(self.work, sql, parameters).to_arrow_table()
 
     def held(self, sql: str, parameters: Mapping[str, Any], columns: Sequence[tuple[str, str]], most: int | None = None) -> pa.Table | None:
         """The rows of a SELECT as an Arrow table, or None if they are more than `most`. `columns`: name and stored type of each."""
@@ -215,10 +235,7 @@ class Engine:
         known = self._stages.get(table.table_id)
         name = f"{INTERNAL}.stage_{table.table_id}.{quote(table.name)}"
         if known != table:
-            columns = ", ".join(
-                f"{quote(c.name)} {c.type}{'' if c.nullable else ' NOT NULL'}{f' DEFAULT {c.default}' if c.default is not None else ''}"
-                for c in table.columns
-            )
+            columns = ", ".join(f"{quote(c.name)} {c.declared}" for c in table.columns)
             self.do(f"CREATE SCHEMA IF NOT EXISTS {INTERNAL}.stage_{table.table_id}; CREATE OR REPLACE TABLE {name} ({columns})")
             self._stages[table.table_id] = table
         return name
@@ -232,6 +249,13 @@ class Engine:
             left = 0
         self._stage_rows[table.table_id] = left
         return rows
+
+
+def stop(*cursors: duckdb.DuckDBPyConnection) -> None:
+    """Interrupts what runs on them, from another thread; one that was closed meanwhile runs nothing."""
+    for cursor in cursors:
+        with suppress(duckdb.ConnectionException):
+            cursor.interrupt()
 
 
 def _all_of(cursor: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None) -> list[tuple[Any, ...]]:

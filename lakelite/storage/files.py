@@ -7,7 +7,7 @@
     tmp/<session id>/                             what DuckDB spills
 
 Promises: one function joins a name from the catalog to the root, and neither it nor any that deletes follows a link
-below the root; only names of our own form are listed or deleted; `os_error` is the one place that words an OSError.
+below the root; only names of our own form are listed or deleted.
 Never opens catalog.sqlite, its -wal or its -shm: closing a plain handle on them drops SQLite's locks in this process.
 """
 
@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lakelite.errors import InternalError, OperationalError
+from lakelite.mapping.system_errors import os_error
 
 if sys.platform != "win32":
     import fcntl
@@ -35,24 +36,7 @@ _CATALOGUED_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,199}\.parquet")
 _OUR_NAME = re.compile(r"([a-z0-9]{16})-(?:0|[1-9][0-9]*)-(?:0|[1-9][0-9]*)\.parquet")
 _OUR_FOLDER = re.compile(r"0|[1-9][0-9]{0,18}")
 
-_PLAIN: dict[int, tuple[str, str | None]] = {
-    errno.ENOSPC: ("the disk is full", "free some space, then run it again"),
-    errno.EDQUOT: ("the disk quota is used up", "free some space or have the quota raised, then run it again"),
-    errno.EIO: ("the disk reported an input/output error", "look at the system log, and keep a copy of the lake before you go on"),
-    errno.EFBIG: ("the file would be larger than this process may write", "raise the limit (ulimit -f), then run it again"),
-    errno.EROFS: ("the file system is read-only", "open the lake read-only, or mount it for writing"),
-    errno.EACCES: ("permission denied", "check the owner and the mode of the lake's files"),
-    errno.EPERM: ("permission denied", "check the owner and the mode of the lake's files"),
-    errno.EMFILE: ("this process has too many open files", "close connections, or raise the limit (ulimit -n)"),
-    errno.ENFILE: ("the system has too many open files", None),
-    errno.ENOENT: ("a file is missing", "something other than lakelite removed it: restore it from a copy of the lake"),
-    errno.ENOTDIR: ("a part of the path is a file, not a directory", None),
-    errno.ELOOP: ("a symbolic link where none may be", "replace the link by what it points to"),
-    errno.ENOTSUP: ("the file system cannot do it", "keep the lake on a local disk"),
-    errno.ENOLCK: ("the file system has no locks to give", "keep the lake on a local disk"),
-}
-
-
+_NO_LINKS = frozenset({errno.EPERM, errno.EMLINK, errno.EXDEV, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 _durable_folders: set[tuple[str, int]] = set()  # path and inode of table folders whose name this process has synced
 
 
@@ -136,12 +120,6 @@ def data_file_name(transaction_id: str, number: int) -> str:
     name = f"{transaction_id}-{number}.parquet"
     assert _OUR_NAME.fullmatch(name), name
     return name
-
-
-def os_error(exc: OSError, what: str) -> OperationalError:
-    """`exc` in plain words, with what to do. `what` completes "could not …" and names the file."""
-    plain, hint = _PLAIN.get(exc.errno or 0, (exc.strerror or str(exc), None))
-    return OperationalError(f"{plain}: could not {what}", hint=hint)
 
 
 def _folder_name(table_id: int) -> str:
@@ -274,6 +252,26 @@ def remove_data_file(paths: LakePaths, table_id: int, file_name: str) -> bool:
     except OSError as exc:
         raise os_error(exc, f"delete the data file {path}") from exc
     return True
+
+
+def link_data_file(paths: LakePaths, table_id: int, file_name: str, new_name: str) -> None:
+    """Give a data file a second name; where the file system has no links, or no more of this file, it is copied. Not durable yet.
+
+    OperationalError: the file is missing, or the disk is full.
+    """
+    old, new = paths.data_file(table_id, file_name), paths.data_file(table_id, new_name)
+    try:
+        try:
+            os.link(old, new, follow_symlinks=False)
+        except OSError as exc:
+            if exc.errno not in _NO_LINKS:
+                raise
+            shutil.copyfile(old, new, follow_symlinks=False)
+    except BaseException as exc:
+        remove_data_file(paths, table_id, new_name)
+        if isinstance(exc, OSError):
+            raise os_error(exc, f"bring the data file {old} back") from exc
+        raise
 
 
 def _open_folder(paths: LakePaths, table_id: int) -> int:

@@ -7,10 +7,11 @@ is not durable before `make_durable`. Never touches the catalog.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from lakelite.mapping.engine_errors import NOT_NULL_MARK
 from lakelite.model import ROW_ID_COLUMN, ROW_ID_FIELD, Column, Field, Fragment, Limits, Table, literal, quote
 from lakelite.storage import files, statistics, types
 from lakelite.storage.engine import Engine
@@ -19,7 +20,7 @@ from lakelite.storage.scan import ROW_ID_STORED, renamed
 if TYPE_CHECKING:
     import pyarrow as pa
 
-NOT_NULL_MARK = "lakelite: NOT NULL constraint failed: "  # how errors.py of the engine knows its own error() call
+_ONE_THREAD = f" QUALIFY row_number() OVER () <> {2**63 - 1}"  # true of every row; DuckDB counts rows with one thread, in their order
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +57,17 @@ def stored_value(table: Table, column: Column, value: str) -> str:
     return types.encode(value, column.type)
 
 
-def write(engine: Engine, place: Place, table: Table, rows: str, parameters: Mapping[str, Any], *, row_id: str | None = None) -> Staged | None:
-    """Runs `rows` once and writes what it gives: as a file, or inline if it turns out to be little. None: no rows.
+def write(
+    engine: Engine, place: Place, table: Table, rows: str, parameters: Mapping[str, Any], *, row_id: str | None = None, one_by_one: bool = False
+) -> Staged | None:
+    """Runs `rows` once and writes what it gives, in its order: as a file, or inline if it turns out to be little. None: no rows.
 
-    Memory does not grow with the number of rows.
+    `one_by_one`: by one thread, so that memory does not grow with the number of rows. Else DuckDB reads ahead of the thread
+    that writes, as far as its memory limit allows.
     """
     fields = _fields(table, row_id is not None)
-    fragment = _copy(engine, place, table.table_id, fields, stored_select(table, rows, row_id=row_id), parameters)
+    select = stored_select(table, rows, row_id=row_id) + (_ONE_THREAD if one_by_one else "")
+    fragment = _copy(engine, place, table.table_id, fields, select, parameters, order=", PRESERVE_ORDER false" if one_by_one else "")
     if fragment is None:
         return None
     if fragment.row_count > place.limits.inline_rows or fragment.size_bytes > 4 * place.limits.inline_bytes:
@@ -96,15 +101,27 @@ def write_arrow(engine: Engine, place: Place, table: Table, rows: pa.Table) -> S
     return Staged(fragment, None)
 
 
+def put_back(place: Place, fragment: Fragment, load_inline: Callable[[int], bytes]) -> Staged:
+    """A committed fragment as a new one with the same rows and row ids: no data is written, a file gets a second name."""
+    again = replace(fragment, fragment_id=place.staged_id)
+    if fragment.path is None:
+        return Staged(again, load_inline(fragment.fragment_id))
+    place.paths.existing_data_file(fragment.table_id, fragment.path, fragment.size_bytes)
+    files.link_data_file(place.paths, fragment.table_id, fragment.path, place.file_name)
+    return Staged(replace(again, path=place.file_name), None)
+
+
 def _fields(table: Table, row_ids: bool) -> list[Field]:
     return [c.stored for c in table.columns] + ([ROW_ID_STORED] if row_ids else [])
 
 
-def _copy(engine: Engine, place: Place, table_id: int, fields: list[Field], select: str, parameters: Mapping[str, Any]) -> Fragment | None:
+def _copy(
+    engine: Engine, place: Place, table_id: int, fields: list[Field], select: str, parameters: Mapping[str, Any], *, order: str = ""
+) -> Fragment | None:
     """A file with the rows of `select`, whose columns are called as the fields; None, and no file, if there are none."""
     path = place.paths.data_file(table_id, place.file_name)
     files.make_table_folder(place.paths, table_id)
-    options = f"FORMAT parquet, RETURN_STATS true, ROW_GROUP_SIZE {place.limits.row_group_rows}, FIELD_IDS {types.field_ids_clause(fields)}"
+    options = f"FORMAT parquet, RETURN_STATS true, ROW_GROUP_SIZE {place.limits.row_group_rows}, FIELD_IDS {types.field_ids_clause(fields)}{order}"
     try:
         answer = engine.run(f"COPY ({select}) TO {literal(str(path))} ({options})", parameters)[0]
         row_count, size_bytes = int(answer[1]), int(answer[2])

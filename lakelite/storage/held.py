@@ -11,6 +11,10 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from lakelite.mapping.engine_errors import carried
+from lakelite.model import quote
+from lakelite.storage.relations import relation
+
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
@@ -62,6 +66,13 @@ def of_values(columns: Sequence[tuple[str, str]], rows: Sequence[tuple[Any, ...]
     return None if schema is None else _table(rows, schema)
 
 
+def show(cursor: duckdb.DuckDBPyConnection, columns: Sequence[tuple[str, Any]], rows: Sequence[tuple[Any, ...]]) -> duckdb.DuckDBPyConnection:
+    """Makes rows of Python values the open result of `cursor`. `columns`: name and DuckDB type of each."""
+    typed = cursor.sql(f"SELECT {', '.join(f'NULL::{kind} AS c{i}' for i, (_, kind) in enumerate(columns))} LIMIT 0")
+    cursor.register("lake_rows", _table(rows, typed.to_arrow_table().schema))
+    return cursor.execute(f"SELECT {', '.join(f'c{i}::{kind} AS {quote(name)}' for i, (name, kind) in enumerate(columns))} FROM lake_rows")
+
+
 def _table(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
     import pyarrow as pa
 
@@ -71,10 +82,10 @@ def _table(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
 def _as_arrow(cursor: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Any], most: int | None) -> pa.Table | None:
     import pyarrow as pa
 
-    relation = cursor.sql(sql, params=dict(parameters))
+    found = relation(cursor, sql, parameters)
     if most is None:
-        return relation.to_arrow_table()
-    reader = relation.to_arrow_reader(most + 1)
+        return found.to_arrow_table()
+    reader = found.to_arrow_reader(most + 1)
     batches: list[pa.RecordBatch] = []
     try:
         for batch in reader:
@@ -82,5 +93,10 @@ def _as_arrow(cursor: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[s
             if sum(b.num_rows for b in batches) > most:
                 return None
         return pa.Table.from_batches(batches, reader.schema)
+    except OSError as error:
+        theirs = carried(error)
+        if theirs is None:
+            raise
+        raise theirs from error
     finally:
         reader.close()

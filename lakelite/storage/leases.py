@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakelite.errors import InterfaceError, OperationalError
-from lakelite.storage.files import SESSION_ID, LakePaths, os_error
+from lakelite.mapping.system_errors import os_error
+from lakelite.storage.files import SESSION_ID, LakePaths
 from lakelite.storage.locks import close_descriptor, free_descriptor, open_descriptor, refuse_fork
 
 if sys.platform != "win32":

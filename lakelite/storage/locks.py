@@ -18,7 +18,7 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from lakelite.errors import InterfaceError, OperationalError
-from lakelite.storage.files import os_error
+from lakelite.mapping.system_errors import os_error
 
 if sys.platform != "win32":
     import fcntl

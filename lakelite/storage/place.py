@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lakelite.errors import CannotOpen
-from lakelite.storage.files import LakePaths, os_error
+from lakelite.mapping.system_errors import os_error
+from lakelite.storage.files import LakePaths
 
 NO_LAKE = "check the path; to make a lake there, leave out read_only (--read-only) and create=False (--no-create)"
 ALLOW_NETWORK = "LAKELITE_ALLOW_NETWORK_FILESYSTEM"

@@ -61,7 +61,7 @@ class ChangeSet:
 
     `reads`: tables whose rows decided what was written (not the rows that a row-local UPDATE or DELETE of the same table
     looked at); `shown`: tables whose rows were handed out; each with the statement that did it first. `external`: a statement
-    whose outcome cannot be repeated exactly, because it also read files. `volatile`: one that draws anew.
+    whose outcome cannot be repeated exactly, because it also read files.
     `conditional`: an IF [NOT] EXISTS found nothing to do. `own_shown`: tables that were shown after they had been written.
     """
 
@@ -75,8 +75,12 @@ class ChangeSet:
     shown: Mapping[int, str] = field(default_factory=dict)
     own_shown: frozenset[int] = frozenset()
     external: str | None = None
-    volatile: bool = False
     conditional: bool = False
+
+    @property
+    def only_appends(self) -> bool:
+        """Whether nothing but rows was added, and nothing was read: it stands beside nearly everything."""
+        return not (self.reads or self.shown or self.defines) and all(c.kinds == {"append"} for c in self.tables.values())
 
     def change_of(self, table: Table) -> TableChange:
         return self.tables.get(table.table_id) or TableChange(table)
@@ -94,6 +98,36 @@ class ChangeSet:
             own_shown=self.own_shown | (table_ids & self.tables.keys()),
             blind=self.blind and not table_ids,
         )
+
+    def after_undoing(self, undone: ChangeSet) -> ChangeSet:
+        """These changes, once the statements that led on to `undone` have been taken back: what they handed out stays handed out.
+
+        Where rows that the transaction itself had written were shown, what they came from counts as shown too.
+        """
+        if not undone.own_shown:
+            return replace(self, shown=undone.shown, blind=self.blind and not undone.shown)
+        came_from = {k: s for k, s in undone.reads.items() if k not in self.reads}
+        return replace(
+            self,
+            shown={**came_from, **undone.shown},
+            own_shown=undone.own_shown,
+            external=undone.external,
+            blind=False,
+        )
+
+    def names_over(self, namespace: Namespace) -> Namespace:
+        """A snapshot's names with what the transaction made and dropped."""
+        for schema in self.schemas_created.values():
+            namespace = namespace.with_schema(schema)
+        for change in self.tables.values():
+            if change.dropped:
+                namespace = namespace.without_table(change.table.table_id)
+            elif change.created:
+                namespace = namespace.with_table(change.table)
+        for schema in list(namespace.schemas.values()):
+            if schema.schema_id in self.schemas_dropped:
+                namespace = namespace.without_schema(schema.name)
+        return namespace
 
     def staged(self) -> list[Staged]:
         """Every staged fragment that the commit would publish."""

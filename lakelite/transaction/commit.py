@@ -2,8 +2,8 @@
 
     sync files → sync directories → lock → resolve → publish → COMMIT → checkpoint → unlock
 
-Cheap resolving is done under the lock; a replay runs outside it and is checked again inside. The last attempt replays
-under the lock, where the head cannot move, so that it ends.
+What can be resolved before is resolved before the lock is taken, and checked again inside: what little is left by then is done
+under the lock, more of it outside again. The last attempt does all under the lock, where the head cannot move, so that it ends.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
@@ -19,6 +19,7 @@ import duckdb
 
 from lakelite import deletion, steps
 from lakelite.catalog.store import Catalog, CommitFailed, open_catalog
+from lakelite.composition import Unplaced
 from lakelite.contents import TableState
 from lakelite.errors import CommitUnknown, Conflict, Error, OperationalError, ProgrammingError, TransactionConflict
 from lakelite.language import statements as st
@@ -27,7 +28,10 @@ from lakelite.language.tokens import without_leading_comments
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import resolve
 from lakelite.transaction.changes import ChangeSet, Work
+from lakelite.transaction.delta import Delta
 from lakelite.transaction.publish import Published, Record, publish
+from lakelite.transaction.rebase import Rebased, delta_of, rebase
+from lakelite.transaction.record import Looked, looks
 from lakelite.transaction.resolve import Candidate, Effect, Resolution, Verdict, Winner
 from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.view import LakeView
@@ -39,7 +43,7 @@ SHOWN_KEYS = 10
 
 @dataclass(frozen=True, slots=True)
 class CommitResult:
-    """A commit that landed. `resolutions`: how it was reconciled with the winners it met. `already_gone`: rows that a winner had deleted too.
+    """A commit that landed. `resolutions`: how it was reconciled with the winners it met.
 
     `inline`: of each table that was changed, its inline fragments and their rows.
     """
@@ -49,7 +53,6 @@ class CommitResult:
     attempts: int
     resolutions: tuple[Resolution, ...]
     transaction_id: str
-    already_gone: int = 0
     warnings: tuple[str, ...] = ()
     inline: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
@@ -68,51 +71,120 @@ class Landing:
 
 def commit(tx: Transaction, landing: Landing) -> CommitResult:
     """Lands the transaction, or raises and leaves nothing of it. Only a true conflict of an explicit one is a TransactionConflict."""
-    settled: tuple[Resolution, ...] = ()
+    settled = _catch_up(tx, landing)
     while True:
-        _make_durable(tx)
+        synced = _make_durable(tx)
         last = tx.attempts >= tx.execution.limits.commit_attempts
         with landing.locked():
             steps.reached("lock")
-            verdict, head = _meet(tx, landing.catalog)
-            if verdict.outcome == "replay" and last:
-                settled += verdict.resolutions
-                tx.replay(tx.base.advanced(head))
-                _make_durable(tx)
-                verdict = Verdict("rebase")
-            if verdict.outcome == "rebase":
-                landed, published = _land(tx, landing, head, settled + verdict.resolutions)
+            step = _meet(tx, landing.catalog)
+            if last or step.is_small(tx):
+                settled += _take(tx, step)
+                _make_durable(tx, synced)
+                landed, published = _land(tx, landing, step.head.snapshot_id, settled)
                 break
-        settled += verdict.resolutions
-        tx.replay(tx.base.advanced(head))
+        before = tx.attempts
+        settled += _take(tx, step)
+        tx.attempts = before + 1
     warnings = _renumber(tx, published)
     steps.reached("answer")
     return replace(landed, warnings=landed.warnings + warnings)
 
 
-def _make_durable(tx: Transaction) -> None:
-    staged = tx.work.changes.staged()
+def _catch_up(tx: Transaction, landing: Landing) -> tuple[Resolution, ...]:
+    """What can be resolved before the lock is taken, so that others need not wait for it."""
+    if tx.base.snapshot_id == landing.catalog.head() or tx.work.changes.only_appends:
+        return ()
+    return _take(tx, _meet(tx, landing.catalog))
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """How the transaction gets from its base to `head`: the verdict, and the deltas of the tables that are moved row by row."""
+
+    head: LakeView
+    candidate: Candidate
+    winners: list[Winner]
+    verdict: Verdict
+    deltas: Mapping[int, Delta] = field(default_factory=dict)
+
+    @property
+    def touched(self) -> frozenset[int]:
+        """The tables that winners touched and whose rows may be others now."""
+        return frozenset(table_id for winner in self.winners for table_id in winner.effects) - self.candidate.unaffected
+
+    def is_small(self, tx: Transaction) -> bool:
+        """Whether it may be taken under the commit lock."""
+        if self.verdict.outcome == "replay" or any(one.may_change(self.touched) for one in looks(tx.events)):
+            return False
+        rows = sum(len(p) for d in self.deltas.values() for p in d.added.values())
+        return rows <= tx.execution.limits.reevaluate_locked_rows
+
+
+def _take(tx: Transaction, step: _Step) -> tuple[Resolution, ...]:
+    """Brings the transaction to the head of the step; returns the ledger's lines. Raises where what was handed out would differ."""
+    if step.head.snapshot_id == tx.base.snapshot_id:
+        return ()
+    if step.verdict.outcome == "rebase":
+        try:
+            return _rebase(tx, step)
+        except Unplaced:  # the compositions do not tell where a row is: it is found by running again
+            pass
+    _raise_if(tx, step, tx.replay(step.head, step.touched))
+    return tuple(replace(line, rung=4) for line in step.verdict.resolutions)
+
+
+def _rebase(tx: Transaction, step: _Step) -> tuple[Resolution, ...]:
+    moved = rebase(tx, step.head, step.deltas)
+    if moved.lost and len(tx.log) > 1 and not tx.explicit:
+        raise Unplaced("how many rows each of several statements changed is only known by running them")
+    _raise_if(tx, step, tx.look_again_at(step.head, step.touched))
+    tx.move(step.head, moved.work, moved.correction)
+    several = len(tx.work.changes.tables) > 1
+    return tuple(_worded(line, moved, several=several) for line in step.verdict.resolutions)
+
+
+def _raise_if(tx: Transaction, step: _Step, differing: list[Looked]) -> None:
+    if differing:
+        shown = [(one.call.text, one.tables) for one in differing]
+        conflicts = resolve.differing(step.candidate, step.winners, step.head.namespace, shown)
+        raise _raised(tx, tuple(_with_row_ids(tx.execution.catalog, tx, c) for c in conflicts))
+
+
+def _make_durable(tx: Transaction, before: frozenset[int] | None = None) -> frozenset[int]:
+    """Syncs what was staged and not synced `before` (ids of staged fragments; None: the first time); returns what is synced now."""
+    staged = [s for s in tx.work.changes.staged() if before is None or s.fragment.fragment_id not in before]
     fragments.make_durable(tx.execution.paths, staged)
-    steps.reached("sync_files")
+    steps.reached("sync_files" if before is None else "sync_again")
     fragments.make_names_durable(tx.execution.paths, staged)
-    steps.reached("sync_directory")
+    if before is None:
+        steps.reached("sync_directory")
+    return (before or frozenset()) | {s.fragment.fragment_id for s in staged}
 
 
-def _meet(tx: Transaction, catalog: Catalog) -> tuple[Verdict, int]:
-    """The verdict against everything that landed since the base; raises where it is a conflict."""
-    head = catalog.head()
-    if head == tx.base.snapshot_id:
-        return Verdict("rebase"), head
+def _meet(tx: Transaction, catalog: Catalog) -> _Step:
+    """How to get to the head, past everything that landed since the base; raises where it is a conflict."""
+    head = tx.base.advanced(catalog.head())
     statement = "; ".join(without_leading_comments(entry.call.text) for entry in tx.log)
-    won = _winners(catalog, tx.base.snapshot_id, head)
-    if len(won) != head - tx.base.snapshot_id:
-        return _expired(tx, statement), head
-    candidate = Candidate(tx.work.changes, tx.base.namespace, tx.explicit, statement, _words(tx))
-    verdict = resolve.verdict(candidate, won, tx.base.advanced(head).namespace)
-    steps.reached("resolve")
+    won = _winners(catalog, tx.base.snapshot_id, head.snapshot_id) if head is not tx.base else []
+    candidate = _candidate(tx, head, won, statement)
+    if len(won) != head.snapshot_id - tx.base.snapshot_id:
+        return _Step(head, candidate, won, _expired(tx, statement))
+    verdict = resolve.verdict(candidate, won, head.namespace)
+    if won:
+        steps.reached("resolve")
     if verdict.outcome == "conflict":
         raise _raised(tx, tuple(_with_row_ids(catalog, tx, c) for c in verdict.conflicts))
-    return verdict, head
+    return _Step(head, candidate, won, verdict, {k: delta_of(tx, head, k) for k in verdict.moved})
+
+
+def _candidate(tx: Transaction, head: LakeView, won: list[Winner], statement: str) -> Candidate:
+    touched = frozenset(table_id for winner in won for table_id in winner.effects)
+    there = head.namespace.by_id.keys() & tx.base.namespace.by_id.keys()
+    looked = {*tx.work.changes.reads, *tx.work.changes.shown} & touched & there
+    unaffected = frozenset(k for k in looked if delta_of(tx, head, k).is_empty)
+    own = any(one.saw_own and one.may_change(touched - unaffected) for one in looks(tx.events))
+    return Candidate(tx.work.changes, tx.base.namespace, tx.explicit, statement, _words(tx) if won else None, unaffected, own)
 
 
 def _raised(tx: Transaction, conflicts: tuple[Conflict, ...]) -> Error:
@@ -145,7 +217,7 @@ def _words(tx: Transaction) -> frozenset[str] | None:
     found: frozenset[str] = frozenset()
     for entry in tx.log:
         by_place = isinstance(entry.operation, st.Insert | st.CopyFrom) and entry.operation.columns is None
-        if by_place or "*" in entry.call.text:
+        if by_place or isinstance(entry.operation, st.Append) or "*" in entry.call.text:
             return None
         found |= mentions(entry.call.text)
     return found
@@ -177,20 +249,17 @@ def _expired(tx: Transaction, statement: str) -> Verdict:
 
 
 def _land(tx: Transaction, landing: Landing, head: int, resolutions: tuple[Resolution, ...]) -> tuple[CommitResult, Published]:
-    view = tx.base.advanced(head)
     deleting = (k for k, c in tx.work.changes.tables.items() if not c.created and (c.deleted or c.dropped))
-    heads = {k: view.state(view.namespace.by_id[k]) for k in deleting}  # rows that are only added need nothing of the head
-    gone = sum(_already_gone(tx, table_id, state) for table_id, state in heads.items())
-    resolutions = tuple(_worded(r, _gone_by(tx, landing.catalog, r)) if gone else r for r in resolutions)
+    heads = {k: tx.base.state(tx.base.namespace.by_id[k]) for k in deleting}  # rows that are only added need nothing of the head
     record = Record(
         tx.transaction_id, tx.first_base, tx.attempts, landing.author, landing.message, landing.operation,
         _recorded(tx), tx.isolation, landing.now_us(),
     )  # fmt: skip
-    published = _publish(tx, landing, record, heads, head, _distinct(resolutions))
+    resolutions = tuple(_distinct(resolutions))
+    published = _publish(tx, landing, record, heads, head, resolutions)
     steps.reached("committed")
     warnings = _checkpoint(landing.catalog)
-    result = CommitResult(published.snapshot_id, tx.first_base, tx.attempts, resolutions, tx.transaction_id, gone, warnings, published.inline)
-    return result, published
+    return CommitResult(published.snapshot_id, tx.first_base, tx.attempts, resolutions, tx.transaction_id, warnings, published.inline), published
 
 
 def _renumber(tx: Transaction, published: Published) -> tuple[str, ...]:
@@ -209,32 +278,21 @@ def _recorded(tx: Transaction) -> tuple[str, ...]:
     return tuple(t if len(t) <= RECORDED_CHARACTERS else f"{t[:RECORDED_CHARACTERS]} … ({len(t)} characters)" for t in texts)
 
 
-def _already_gone(tx: Transaction, table_id: int, head: TableState) -> int:
-    """How many of the rows that I delete a winner had deleted as well."""
-    count = 0
-    for fragment_id, positions in tx.work.changes.tables[table_id].deleted.items():
-        vector = head.vectors.get(fragment_id)
-        if fragment_id not in head.fragments:
-            count += len(positions)
-        elif vector is not None:
-            count += deletion.common(vector, positions)
-    return count
-
-
-def _gone_by(tx: Transaction, catalog: Catalog, line: Resolution) -> int:
-    """How many of the rows that I delete this winner deleted first."""
-    change = tx.work.changes.tables.get(line.table_id) if line.table_id is not None else None
-    if change is None or change.created or line.rung != 2 or line.winner_snapshot_id <= tx.base.snapshot_id:
-        return 0
-    before, after = (catalog.table_state(change.table, line.winner_snapshot_id - i) for i in (1, 0))
-    return _already_gone(tx, change.table.table_id, after) - _already_gone(tx, change.table.table_id, before)
-
-
-def _worded(line: Resolution, gone: int) -> Resolution:
-    if line.rung != 2 or not gone or "united" not in line.explanation:
+def _worded(line: Resolution, moved: Rebased, *, several: bool) -> Resolution:
+    """The line with the rows that it was about, in the words that a user is told; with the table's name where there are several."""
+    key = (line.table_id or 0, line.winner_snapshot_id)
+    lost, gained = moved.lost.get(key, 0), moved.gained.get(key, 0)
+    if not (lost or gained):
         return line
-    rows = "1 row was" if gone == 1 else f"{gone} rows were"
-    return replace(line, row_count=gone, noticeable=True, explanation=f"{rows} already deleted by snapshot {line.winner_snapshot_id}")
+    of = f" of {line.table}" if several else ""
+    did, winner = "deleted" if line.rung == 2 else "deleted or changed", f"snapshot {line.winner_snapshot_id}"
+    gone = f"{_rows(lost)}{of} {'was' if lost == 1 else 'were'} already {did} by {winner}" if lost else ""
+    new = f"{_rows(gained)}{of} that {winner} added or changed {'is' if gained == 1 else 'are'} changed too" if gained else ""
+    return replace(line, row_count=lost + gained, noticeable=True, explanation="; ".join(filter(None, (gone, new))))
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count} rows"
 
 
 def _distinct(lines: tuple[Resolution, ...]) -> list[Resolution]:
@@ -242,7 +300,7 @@ def _distinct(lines: tuple[Resolution, ...]) -> list[Resolution]:
     return list({(r.winner_snapshot_id, r.table_id): r for r in lines}.values())
 
 
-def _publish(tx: Transaction, landing: Landing, record: Record, heads: dict[int, TableState], head: int, ledger: list[Resolution]) -> Published:
+def _publish(tx: Transaction, landing: Landing, record: Record, heads: dict[int, TableState], head: int, ledger: Iterable[Resolution]) -> Published:
     try:
         with landing.catalog.publication("committing") as writer:
             published = publish(writer, record, tx.work.changes, heads, head, ledger)

@@ -23,6 +23,7 @@ from lakelite.transaction import source
 from lakelite.transaction.execution import Call, Done, Execution, find_table, is_reserved, missing_schema
 
 _SCRATCH = f"{INTERNAL}.scratch"
+_INTERNAL_VIEW = "SELECT 1 FROM system.main.duckdb_views() WHERE internal AND schema_name <> 'information_schema' AND view_name = ?"
 _GENERATED = re.compile(r"\bGENERATED ALWAYS AS\(")
 _NO_CONSTRAINT = "leave the constraint out; NOT NULL and DEFAULT are there"
 _REFUSED_CONSTRAINTS = ("PRIMARY KEY", "UNIQUE", "FOREIGN KEY", "CHECK")
@@ -46,16 +47,16 @@ def create_schema(execution: Execution, work: ch.Work, operation: st.CreateSchem
 def drop_schema(execution: Execution, work: ch.Work, operation: st.DropSchema, call: Call) -> Done:
     schema = work.namespace.schemas.get(fold(operation.name))
     if schema is None:
+        if is_reserved(operation.name):
+            raise ProgrammingError(f'schema "{operation.name}" is reserved', hint="only a schema of your own can be dropped")
         if operation.if_exists:
             return Done(_defined(work, conditional=True))
-        raise missing_schema(work, operation.name, 0, call)
+        raise missing_schema(work, operation.name, None, call)
     if fold(schema.name) == MAIN_SCHEMA:
         raise ProgrammingError("the schema main cannot be dropped")
     inside = [t for t in work.namespace.tables.values() if t.schema_id == schema.schema_id]
     if inside and not operation.cascade:
-        raise ProgrammingError(
-            f'schema "{schema.name}" still holds {len(inside)} tables ({inside[0].name}, …)', hint="drop them first, or use DROP SCHEMA … CASCADE"
-        )
+        raise ProgrammingError(f'schema "{schema.name}" still holds {_count(inside)}', hint="drop them first, or use DROP SCHEMA … CASCADE")
     for table in inside:
         work = _without(work, table)
     created = dict(work.changes.schemas_created)
@@ -64,6 +65,10 @@ def drop_schema(execution: Execution, work: ch.Work, operation: st.DropSchema, c
         dropped |= {schema.schema_id}
     changes = replace(work.changes, schemas_created=created, schemas_dropped=dropped)
     return Done(_defined(ch.Work(work.namespace.without_schema(schema.name), changes)))
+
+
+def _count(tables: list[Table]) -> str:
+    return f"1 table ({tables[0].name})" if len(tables) == 1 else f"{len(tables)} tables ({tables[0].name}, …)"
 
 
 def _defined(work: ch.Work, *, conditional: bool = False) -> ch.Work:
@@ -87,7 +92,7 @@ def create_table_as(execution: Execution, work: ch.Work, operation: st.CreateTab
     if existing is not None and operation.if_not_exists:
         return Done(_defined(work, conditional=True))
     text = source.render(execution, work, operation.query, call)
-    reads = source.prepare(execution, work, text)
+    reads = source.prepare(execution, work, text, once=True)
     names = f"({', '.join(map(quote, operation.columns))})" if operation.columns else ""
     values = source.used_values(text, call.values)
     columns = _described(execution, operation.target, f"{names} AS {text}\n WITH NO DATA", values)
@@ -96,7 +101,8 @@ def create_table_as(execution: Execution, work: ch.Work, operation: st.CreateTab
     if not operation.with_data:
         return Done(new, 0)
     rows = source.select_for_insert(execution, table, None, by_name=False, ctes="", query=text, values=call.values)
-    staged = execution.keep(fragments.write(execution.engine, execution.place(), table, rows, source.used_values(rows, call.values)))
+    given = source.used_values(rows, call.values)
+    staged = execution.keep(fragments.write(execution.engine, execution.place(), table, rows, given, one_by_one=reads.streams))
     changes = new.changes.with_reads(reads.tables, call.text)
     if reads.external:
         changes = replace(changes, external=changes.external or call.text)
@@ -126,7 +132,7 @@ def _existing(execution: Execution, work: ch.Work, operation: st.CreateTable | s
         )
     if fold(schema) not in work.namespace.schemas:
         raise missing_schema(work, schema, target.offset, call)
-    if fold(schema) == MAIN_SCHEMA and execution.engine.do("SELECT 1 FROM duckdb_views() WHERE internal AND view_name = ?", [fold(target.name)]):
+    if fold(schema) == MAIN_SCHEMA and execution.engine.do(_INTERNAL_VIEW, [fold(target.name)]):
         hint = "choose another name: DuckDB would read its own view"
         raise ProgrammingError(f'the table name "{target.name}" is reserved', hint=hint, position=Position.at(call.text, target.offset))
     existing = work.namespace.find(target.schema, target.name)
@@ -177,7 +183,7 @@ def _described(execution: Execution, target: st.Name, definition: str, values: A
         _make(engine, f"CREATE TABLE {name} {definition}", values)
         _refuse(execution, target)
         return engine.do(
-            "SELECT column_name, data_type, is_nullable, column_default FROM duckdb_columns()"
+            "SELECT column_name, data_type, is_nullable, column_default FROM system.main.duckdb_columns()"
             " WHERE database_name = $database AND schema_name = 'scratch' AND table_name = $name ORDER BY column_index",
             {"database": INTERNAL, "name": target.name},
         )
@@ -190,7 +196,7 @@ def _make(engine: Engine, text: str, values: Any) -> None:
     import duckdb
 
     try:
-        engine.do(text, values)
+        engine.run(text, values)
     except duckdb.CatalogException as error:
         if any(token.kind == "word" and token.word == "REFERENCES" for token in lex(text)):
             raise NotSupportedError("FOREIGN KEY is not enforced yet, so it is refused", hint=_NO_CONSTRAINT) from error
@@ -201,10 +207,10 @@ def _refuse(execution: Execution, target: st.Name) -> None:
     """Constraints and generated columns, which are not enforced yet."""
     chosen = {"database": INTERNAL, "name": target.name}
     where = "WHERE database_name = $database AND schema_name = 'scratch' AND table_name = $name"
-    for kind, text in execution.engine.do(f"SELECT constraint_type, constraint_text FROM duckdb_constraints() {where}", chosen):
+    for kind, text in execution.engine.do(f"SELECT constraint_type, constraint_text FROM system.main.duckdb_constraints() {where}", chosen):
         if kind in _REFUSED_CONSTRAINTS:
             raise NotSupportedError(f"{kind} is not enforced yet, so it is refused: {text}", hint=_NO_CONSTRAINT)
-    made = execution.engine.do(f"SELECT sql FROM duckdb_tables() {where}", chosen)
+    made = execution.engine.do(f"SELECT sql FROM system.main.duckdb_tables() {where}", chosen)
     if _GENERATED.search(str(made[0][0])):
         raise NotSupportedError("generated columns are not supported yet", hint="compute the value in the INSERT, or in the query")
     if any(token.kind == "word" and token.word == "COLLATE" for token in lex(str(made[0][0]))):

@@ -44,6 +44,11 @@ class Delta:
         """The rows that are live at the base and not carried to the head, as positions of the base's fragments."""
         return self.lost({f: self.base.alive(f) for f in self.base.fragments if self._may_differ(f)})
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether base and head hold the same rows, whatever moved."""
+        return not self.added and not self.removed
+
     def carried(self, positions: Positions) -> dict[int, BitMap]:
         """Where rows of the base stand at the head; those that are gone are left out."""
         found: dict[int, BitMap] = {}

@@ -8,16 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+from lakelite.errors import ProgrammingError
 from lakelite.language import statements as st
 from lakelite.language import values
-from lakelite.model import Table, quote
+from lakelite.mapping.world_wording import HANDED_OVER
+from lakelite.model import Table, fold, quote
+from lakelite.storage import foreign, held, types
 from lakelite.storage import fragment as fragments
-from lakelite.storage import held, types
+from lakelite.storage.foreign import Rows
 from lakelite.transaction import changes as ch
 from lakelite.transaction import match, source
-from lakelite.transaction.execution import Call, Done, Execution, find_table
+from lakelite.transaction.execution import Call, Done, Execution, Stream, find_table
+
+if TYPE_CHECKING:
+    import duckdb
 
 _SHORT_ROWS = 50
 _SHORT_TEXT = 10_000
@@ -27,26 +34,50 @@ _SHORT_TEXT = 10_000
 
 def query(execution: Execution, work: ch.Work, operation: st.Query, call: Call) -> Done:
     """DuckDB runs it over views of the transaction's tables; the catalog answers a bare count(*)."""
-    counted = work.namespace.find(operation.counts.schema, operation.counts.name) if operation.counts else None
-    if counted is not None:
-        text = f'SELECT {execution.state(work, counted).row_count}::BIGINT AS "count_star()"'
-        tables = frozenset({counted.table_id})
-    else:
-        text = source.render(execution, work, operation.sql, call)
-        tables = source.prepare(execution, work, text).tables
     cursor = execution.engine.cursor()
     try:
-        source.execute(cursor, text, call.values if counted is None else {})
+        text, values, reads = _to_run(execution, work, operation, call, cursor)
+        source.execute(cursor, text, values)
     except BaseException:
         execution.engine.drop(cursor)
         raise
-    return Done(_shown(work, tables, call), rows=cursor)
+    seen = replace(execution, written=[], _overlays={})  # the snapshot as it is now: a replay moves the transaction's on
+    again = None if reads.frames else partial(_stream, seen, work, operation, call)
+    return Done(_shown(work, reads.tables, call), rows=cursor, again=again, tables=reads.tables, repeatable=not reads.external)
+
+
+def _to_run(
+    execution: Execution, work: ch.Work, operation: st.Query, call: Call, cursor: duckdb.DuckDBPyConnection
+) -> tuple[str, Mapping[str, Any], source.Reads]:
+    """The text and the values for DuckDB, and what it reads."""
+    counted = work.namespace.find(operation.counts.schema, operation.counts.name) if operation.counts else None
+    if counted is not None:
+        text = f'SELECT {execution.state(work, counted).row_count}::BIGINT AS "count_star()"'
+        return text, {}, source.Reads(frozenset({counted.table_id}))
+    text = source.render(execution, work, operation.sql, call)
+    return text, call.values, source.prepare(execution, work, text, cursor)
+
+
+def _stream(seen: Execution, work: ch.Work, operation: st.Query, call: Call, rows_per_batch: int) -> Stream:
+    """The query once more, on the same snapshot. DuckDB gives rows as Arrow without a copy only if it is told so when it begins."""
+    execution = replace(seen, pinned=[])
+    cursor = execution.engine.cursor()
+    try:
+        text, values, _ = _to_run(execution, work, operation, call, cursor)
+        reader = cursor.sql(text, params=source.used_values(text, values)).to_arrow_reader(rows_per_batch)
+    except BaseException:
+        execution.engine.drop(cursor)
+        for version in execution.pinned:
+            execution.lease.unpin(version)
+        raise
+    return Stream(reader, cursor, tuple(execution.pinned))
 
 
 def copy_to(execution: Execution, work: ch.Work, operation: st.CopyTo, call: Call) -> Done:
-    reads = source.prepare(execution, work, source.render(execution, work, operation.reads, call))
+    reads = source.prepare(execution, work, source.render(execution, work, operation.reads, call), execution.engine.work)
     answer = source.execute(execution.engine.work, source.render(execution, work, operation.sql, call), call.values).fetchall()
-    return Done(_shown(work, reads.tables, call), rowcount=int(answer[0][0]) if answer else -1)
+    count = int(answer[0][0]) if answer else -1
+    return Done(_shown(work, reads.tables, call), rowcount=count, tables=reads.tables, repeatable=not reads.external)
 
 
 def _shown(work: ch.Work, tables: frozenset[int], call: Call) -> ch.Work:
@@ -63,12 +94,13 @@ def insert(execution: Execution, work: ch.Work, operation: st.Insert, call: Call
     if operation.source is None:
         reads = source.Reads()
     else:
-        reads = source.prepare(execution, work, f"{ctes} {text}")
+        reads = source.prepare(execution, work, f"{ctes} {text}", once=not operation.is_values)
     if operation.is_values or operation.source is None:
         staged = _insert_values(execution, table, operation, f"{ctes} ", text, [call.values])
     else:
         rows = source.select_for_insert(execution, table, operation.columns, by_name=operation.by_name, ctes=ctes, query=text, values=call.values)
-        staged = execution.keep(fragments.write(execution.engine, execution.place(), table, rows, source.used_values(rows, call.values)))
+        given = source.used_values(rows, call.values)
+        staged = execution.keep(fragments.write(execution.engine, execution.place(), table, rows, given, one_by_one=reads.streams))
     change = work.changes.change_of(table)
     constant = not operation.overwrite and not reads.tables and _is_as_in_base(change)
     changes = _read(work.changes, reads, call, constant=constant)
@@ -142,13 +174,43 @@ def copy_from(execution: Execution, work: ch.Work, operation: st.CopyFrom, call:
     return Done(replace(work, changes=changes), _rows(staged), constant=staged if constant else None, is_constant=constant)
 
 
+def append(execution: Execution, work: ch.Work, operation: st.Append, call: Call) -> Done:
+    """Rows that a caller handed over, by column name; what is missing gets its default."""
+    table = find_table(work, operation.target, call)
+    _check_names(table, operation.rows)
+    execution.engine.work.register(HANDED_OVER, operation.rows.scannable)
+    try:
+        rows = source.select_for_insert(execution, table, None, by_name=True, ctes="", query=f"SELECT * FROM {HANDED_OVER}", values={})
+        is_stream = not foreign.can_be_read_again(operation.rows.scannable)
+        staged = execution.keep(fragments.write(execution.engine, execution.place(), table, rows, {}, one_by_one=is_stream))
+    finally:
+        execution.engine.work.unregister(HANDED_OVER)
+    change = work.changes.change_of(table)
+    constant = _is_as_in_base(change)
+    changes = _read(work.changes, source.Reads(external=True), call, constant=constant).with_change(ch.append(change, staged, "append"))
+    return Done(replace(work, changes=changes), _rows(staged), constant=staged if constant else None, is_constant=constant)
+
+
+def _check_names(table: Table, rows: Rows) -> None:
+    """Names are looked at before DuckDB does, which would rename the second of two; and an index is no column, whatever its name."""
+    names = foreign.column_names(rows.scannable)
+    if not names:
+        names_there = ", ".join(c.name for c in table.columns)
+        raise ProgrammingError(f"{rows.kind} has no columns", hint=f"the columns of {table.qualified} are: {names_there}")
+    source.check_targets(table, names, names)
+    columns = {fold(c.name) for c in table.columns}
+    for name in foreign.index_names(rows.scannable):
+        if fold(name) in columns - {fold(n) for n in names}:
+            raise ProgrammingError(f'"{name}" is the index of {rows.kind}, and no column of it', hint="append frame.reset_index()")
+
+
 def _rows(staged: fragments.Staged | None) -> int:
     return staged.fragment.row_count if staged else 0
 
 
 def again(work: ch.Work, operation: st.Operation, call: Call, staged: fragments.Staged | None, rowcount: int) -> Done:
     """The replay of a statement that read nothing of the lake: the rows of its first run, as they were."""
-    assert isinstance(operation, st.Insert | st.CopyFrom)
+    assert isinstance(operation, st.Insert | st.CopyFrom | st.Append)
     change = work.changes.change_of(find_table(work, operation.target, call))
     return Done(replace(work, changes=work.changes.with_change(ch.append(change, staged, "append"))), rowcount, constant=staged, is_constant=True)
 

@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lakelite.catalog.store import Catalog
+from lakelite.catalog.system import VIEWS
 from lakelite.contents import TableState
 from lakelite.errors import Position, ProgrammingError
 from lakelite.language import statements as st
+from lakelite.mapping.names import did_you_mean, listed
 from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Limits, Table, fold
 from lakelite.storage import fragment as fragments
 from lakelite.storage.engine import INTERNAL, NAMELESS, Engine
 from lakelite.storage.files import LakePaths, data_file_name
 from lakelite.storage.leases import SessionLease
+from lakelite.storage.mirror import MIRROR
 from lakelite.transaction import changes as ch
 from lakelite.transaction.view import LakeView
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
 
-RESERVED_SCHEMAS = frozenset({RESERVED_SCHEMA, INTERNAL, NAMELESS, "information_schema", "pg_catalog", "memory", "system", "temp"})
+RESERVED_SCHEMAS = frozenset({RESERVED_SCHEMA, INTERNAL, NAMELESS, MIRROR, "information_schema", "pg_catalog", "memory", "system", "temp"})
 
 
 @dataclass(slots=True)
 class Execution:
-    """What the statements of one transaction attempt run in. `reserve(counter, n)` gives new ids; `number()` a number never used in this session."""
+    """What the statements of one transaction attempt run in. `reserve(counter, n)` gives new ids; `number()` a number never used in this session.
+
+    `settings()`: name, value, scope and description of each.
+    """
 
     engine: Engine
     catalog: Catalog
@@ -39,12 +45,19 @@ class Execution:
     reserve: Callable[[str, int], int]
     lease: SessionLease
     versions: dict[int, LakeView]
+    settings: Callable[[], list[tuple[str, str, str, str]]]
     written: list[fragments.Staged] = field(default_factory=list)
     pinned: list[int] = field(default_factory=list)
+    moving: dict[str, int] = field(default_factory=dict)  # views of past states that would be newer ones on a newer head → table id
+    shown_as: Callable[[TableState], TableState] | None = None  # what a table is shown as, where a query is to see less of it
     _overlays: dict[int, tuple[ch.TableChange, TableState]] = field(default_factory=dict)
 
     def state(self, work: ch.Work, table: Table) -> TableState:
         """The table as the transaction sees it now: its base with its own changes."""
+        state = self._state(work, table)
+        return state if self.shown_as is None else self.shown_as(state)
+
+    def _state(self, work: ch.Work, table: Table) -> TableState:
         change = work.changes.tables.get(table.table_id)
         if change is None:
             return self.view.state(table)
@@ -73,10 +86,21 @@ class Execution:
 
 
 @dataclass(frozen=True, slots=True)
+class Stream:
+    """The rows of a query as Arrow batches. `cursor`: DuckDB's, to be dropped behind them; `pinned`: versions to be unpinned then."""
+
+    reader: pa.RecordBatchReader
+    cursor: duckdb.DuckDBPyConnection
+    pinned: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     """What a statement did. `rowcount`: -1 where none applies. `rows`: a DuckDB cursor with the result, or None.
 
+    `again(rows_per_batch)` runs a query once more, as a stream; None where that could give other rows.
     `constant`: the fragment of a statement that read nothing of the lake, which a replay uses again as it is.
+    `tables`: of a query, the lake tables that it read; not `repeatable`: it also read what is the caller's.
     """
 
     work: ch.Work
@@ -84,6 +108,9 @@ class Done:
     rows: duckdb.DuckDBPyConnection | None = None
     constant: fragments.Staged | None = None
     is_constant: bool = False
+    again: Callable[[int], Stream] | None = None
+    tables: frozenset[int] = frozenset()
+    repeatable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,21 +133,30 @@ def no_such_table(work: ch.Work, name: st.Name, call: Call, version: int | None 
     """The error for a name that means no table: the position, near names, and what to type next."""
     position = Position.at(call.text, name.offset)
     where = "" if version is None else f" in version {version}"
+    if name.schema is not None and fold(name.schema) == RESERVED_SCHEMA and fold(name.name) in VIEWS:
+        hint = f"it stands in queries: SELECT * FROM {RESERVED_SCHEMA}.{fold(name.name)}"
+        return ProgrammingError(
+            f"{RESERVED_SCHEMA}.{fold(name.name)} is a system view: it can only be read, and has no versions", hint=hint, position=position
+        )
     if is_reserved(name.schema or MAIN_SCHEMA):
         return ProgrammingError(f'schema "{name.schema}" is reserved: it holds no tables of yours', position=position)
     if name.schema is not None and fold(name.schema) not in work.namespace.schemas:
         return missing_schema(work, name.schema, name.offset, call, where)
-    near = difflib.get_close_matches(name.name, [t.name for t in work.namespace.tables.values()], n=3, cutoff=0.5)
-    hint = f"did you mean {', '.join(near)}?" if near else "SHOW TABLES lists the tables of this lake"
+    near = did_you_mean(name.name, [t.qualified for t in work.namespace.tables.values()])
     if version is not None:
-        hint = f"{hint} DESCRIBE HISTORY lists the versions" if near else "DESCRIBE HISTORY lists the versions"
+        hint = f"{near or ''} DESCRIBE HISTORY lists the versions".strip()
+    else:
+        hint = near or "SHOW ALL TABLES lists the tables of this lake"
     shown = f"{name.schema}.{name.name}" if name.schema else name.name
     return ProgrammingError(f'table "{shown}" does not exist{where}', hint=hint, position=position)
 
 
-def missing_schema(work: ch.Work, name: str, offset: int, call: Call, where: str = "") -> ProgrammingError:
-    known = ", ".join(sorted(s.name for s in work.namespace.schemas.values()))
-    return ProgrammingError(f'schema "{name}" does not exist{where}', hint=f"the schemas are: {known}", position=Position.at(call.text, offset))
+def missing_schema(work: ch.Work, name: str, offset: int | None, call: Call, where: str = "") -> ProgrammingError:
+    """The error for a schema that is not there. `offset`: of its name; None: the error finds it."""
+    known = sorted(s.name for s in work.namespace.schemas.values())
+    hint = did_you_mean(name, known, f"the schemas are: {listed(known)}")
+    position = None if offset is None else Position.at(call.text, offset)
+    return ProgrammingError(f'schema "{name}" does not exist{where}', hint=hint, position=position)
 
 
 def is_reserved(schema: str) -> bool:

@@ -19,6 +19,7 @@ from lakelite.errors import Position, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.language.parse import mentions
 from lakelite.language.tokens import lex, unquote
+from lakelite.mapping.names import did_you_mean, listed
 from lakelite.model import ROW_ID_FIELD, Fragment, Table, fold, quote
 from lakelite.storage import fragment as fragments
 from lakelite.storage.scan import Addressed
@@ -167,7 +168,7 @@ def _updated_many(execution: Execution, table: Table, sql: str, scan: Addressed,
         engine.run(f"CREATE OR REPLACE TEMP TABLE {_UPDATED} AS {sql}", used_values(sql, call.values))
         addresses = f"SELECT _lake_s AS {scan.source}, _lake_p AS {scan.position} FROM {_UPDATED}"
         positions = _positions(execution, addresses, scan, {})
-        firsts = ", ".join(f"({source}, {f.first_row_id if f.fragment_id > 0 else 'NULL'})" for source, f in scan.fragments.items())
+        firsts = ", ".join(f"({source}, {f.first_row_id or 'NULL'})" for source, f in scan.fragments.items())
         columns = ", ".join(f"u._lake_{i} AS {quote(c.name)}" for i, c in enumerate(table.columns))
         rows = (
             f"SELECT {columns}, coalesce(u._lake_r, m.first + u._lake_p) AS {_KEPT_ROW_ID}"
@@ -264,7 +265,8 @@ def _assigned(execution: Execution, work: ch.Work, table: Table, operation: st.U
     for one in operation.assignments:
         column = columns.get(fold(one.column))
         if column is None:
-            hint = f"its columns are: {', '.join(c.name for c in table.columns)}"
+            names = [c.name for c in table.columns]
+            hint = did_you_mean(one.column, names, f"its columns are: {listed(names)}")
             raise ProgrammingError(f'table {table.qualified} has no column "{one.column}"', hint=hint, position=Position.at(call.text, one.offset))
         value = _unqualified(render(execution, work, one.value, call), table, operation) if one.value else column.default or "NULL"
         assigned[fold(one.column)] = f"CAST(({value}\n) AS {column.type})"
@@ -296,7 +298,7 @@ def _row_ids(rows: pa.Table, by_source: Mapping[int, Fragment]) -> pa.Array:
     sources, positions = rows.column(0).to_numpy(), rows.column(1).to_numpy()
     stored = rows.column(2).fill_null(0).to_numpy()
     numbers, place = np.unique(sources, return_inverse=True)
-    firsts = np.array([by_source[int(n)].first_row_id if by_source[int(n)].fragment_id > 0 else -1 for n in numbers], dtype=np.int64)
+    firsts = np.array([by_source[int(n)].first_row_id or -1 for n in numbers], dtype=np.int64)
     first = firsts[place] if len(numbers) else np.zeros(0, dtype=np.int64)
     missing = rows.column(2).is_null().to_numpy()
     return pa.array(np.where(missing, first + positions, stored), pa.int64(), mask=missing & (first < 0))

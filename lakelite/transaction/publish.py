@@ -198,7 +198,8 @@ def _add_fragment(writer: Writer, snapshot: int, staged: Staged) -> int:
     writer.run(
         "add_fragment", fragment_id=fragment_id, table_id=fragment.table_id, storage=fragment.storage,
         path=Path(fragment.path).name if fragment.path is not None else None, row_count=fragment.row_count, size_bytes=fragment.size_bytes,
-        sha256=fragment.sha256, first_row_id=writer.reserve("row", fragment.row_count), has_row_ids=int(fragment.has_row_ids), snapshot=snapshot,
+        sha256=fragment.sha256, first_row_id=fragment.first_row_id or writer.reserve("row", fragment.row_count),
+        has_row_ids=int(fragment.has_row_ids), snapshot=snapshot,
     )  # fmt: skip
     if staged.ipc is not None:
         writer.run("add_inline_rows", fragment_id=fragment_id, ipc=staged.ipc)

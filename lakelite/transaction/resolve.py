@@ -78,22 +78,30 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`rebase`: publish, rows that both deleted counted once. `replay`: run again on the head. `conflict`: raise `conflicts`."""
+    """`rebase`: move what was done onto the head (`rebase.py`), the tables in `moved` row by row. `replay`: run again on the head.
+    `conflict`: raise `conflicts`."""
 
     outcome: Literal["rebase", "replay", "conflict"]
     resolutions: tuple[Resolution, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+    moved: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What a verdict needs to know of my transaction. `words`: the names in its statements, folded; None where they may name any column."""
+    """What a verdict needs to know of my transaction. `words`: the names in its statements, folded; None where they may name any column.
+
+    `unaffected`: tables that I read, or whose rows I was shown, and whose delta is empty. `looked_at_own`: I was shown rows of a
+    table that winners touched and that I had written before, so that only running again tells what they would be now.
+    """
 
     changes: ChangeSet
     base: Namespace
     explicit: bool
     statement: str
     words: frozenset[str] | None = None
+    unaffected: frozenset[int] = frozenset()
+    looked_at_own: bool = False
 
     def binds_anew(self, table_id: int) -> bool:
         """Whether I may as well meet another table under the name: DDL in autocommit runs again on the head, whatever that is."""
@@ -127,7 +135,8 @@ def meetings(mine: Candidate, winners: Iterable[Winner], head: Namespace) -> lis
             for one in did.get(table_id, ()):
                 for theirs in sorted(effect.kinds & set(get_args(Theirs))):
                     kind = cast(Theirs, theirs)
-                    met = rule(one, kind, blind_winner=winner.blind)
+                    is_same = one in ("read", "shown") and table_id in mine.unaffected and kind not in ("schema", "drop")
+                    met = Rule.STANDS if is_same else rule(one, kind, blind_winner=winner.blind)
                     met = Rule.REPLAY if met is Rule.GONE and mine.binds_anew(table_id) else met
                     found.append(Meeting(winner, table_id, one, kind, met))
     return found
@@ -138,6 +147,8 @@ def _what_i_did(mine: ChangeSet) -> dict[int, list[Mine]]:
     for table_id, change in mine.tables.items():
         if not change.created:
             kinds: set[Mine] = {cast(Mine, "define" if k in ("create", "drop", "schema") else k) for k in change.kinds}
+            if mine.defines and "overwrite" in kinds:  # it may be a CREATE OR REPLACE, and DDL always runs again
+                kinds.add("define")
             did[table_id] = sorted(kinds)
     for table_id in mine.reads:
         did.setdefault(table_id, []).append("read")
@@ -150,13 +161,27 @@ def verdict(mine: Candidate, winners: Sequence[Winner], head: Namespace) -> Verd
     """The strongest rule decides for the whole commit: it lands with every table resolved, or not at all."""
     met = meetings(mine, winners, head)
     strongest = max((m.rule for m in met), key=lambda r: r.value, default=Rule.STANDS)
-    conflicts = [_conflict(mine, m) for m in met if m.rule in (Rule.CONFLICT, Rule.GONE, Rule.ABANDON)]
+    if strongest is Rule.COMPARE and mine.looked_at_own:
+        strongest = Rule.REPLAY
+    conflicts = [_conflict(mine, m) for m in met if m.rule in (Rule.GONE, Rule.ABANDON)]
     if strongest is Rule.REPLAY:
         conflicts += _no_replay(mine, met, head)
     if conflicts:
         return Verdict("conflict", conflicts=tuple(dict.fromkeys(conflicts)))
     lines = _ledger(met, mine.base)
-    return Verdict("replay" if strongest is Rule.REPLAY else "rebase", lines)
+    if strongest is Rule.REPLAY:
+        return Verdict("replay", lines)
+    return Verdict("rebase", lines, moved=frozenset(m.table_id for m in met if m.table_id is not None and m.rule in (Rule.REMAP, Rule.REEVALUATE)))
+
+
+def differing(mine: Candidate, winners: Sequence[Winner], head: Namespace, shown: Sequence[tuple[str, frozenset[int]]]) -> tuple[Conflict, ...]:
+    """The conflicts for queries (text, tables that they read) that would give other rows now: one for each winner that may be why."""
+    met = meetings(mine, winners, head)
+    found: list[Conflict] = []
+    for text, tables in shown:
+        reasons = [m for m in met if m.rule is Rule.COMPARE and m.table_id in tables] or met[:1]
+        found += [_conflict(mine, m, "read changed", statement=text) for m in reasons]
+    return tuple(dict.fromkeys(found))
 
 
 def _ledger(met: Sequence[Meeting], names: Namespace) -> tuple[Resolution, ...]:
@@ -176,7 +201,9 @@ def _line(meeting: Meeting, names: Namespace) -> Resolution:
     rows = effect.rows_added + effect.rows_removed if effect else 0
     words = {
         Rule.STANDS: f"{meeting.mine} on {table} stands beside the {meeting.theirs} of snapshot {snapshot}",
-        Rule.UNION: f"deleted rows of {table} were united with those of snapshot {snapshot}",
+        Rule.REMAP: f"{meeting.mine} on {table} was carried over the {meeting.theirs} of snapshot {snapshot}",
+        Rule.REEVALUATE: f"{meeting.mine} on {table} was evaluated again on the rows that snapshot {snapshot} added or changed",
+        Rule.COMPARE: f"the rows of {table} that were shown are the same after the {meeting.theirs} of snapshot {snapshot}",
         Rule.REPLAY: f"ran again on {table} as snapshot {snapshot} left it",
     }
     return Resolution(snapshot, meeting.table_id, table, _rung(meeting), rows, words[meeting.rule], meeting.rule is Rule.REPLAY)
@@ -185,31 +212,18 @@ def _line(meeting: Meeting, names: Namespace) -> Resolution:
 def _rung(meeting: Meeting) -> int:
     """The rung of the ladder (resolver.md, section 3). An append has nothing to remap or to re-evaluate, yet stands only by that rung."""
     if meeting.rule is Rule.STANDS and meeting.mine == "append":
-        return {"append": 1, "delete": 2, "compaction": 2, "update": 3}[meeting.theirs]
-    return meeting.rule.value
+        return {"delete": 2, "compaction": 2, "update": 3}.get(meeting.theirs, 1)
+    return meeting.rule.rung
 
 
 def _no_replay(mine: Candidate, met: Sequence[Meeting], head: Namespace) -> list[Conflict]:
     """Why a replay would not be exact, if so."""
-    reason = next(m for m in met if m.rule is Rule.REPLAY)
+    reason = max(met, key=lambda m: m.rule.value)
     found = [_conflict(mine, reason, "schema changed", why) for why in _unbound(mine, head)]
     if not mine.explicit:
         return found
     if mine.changes.external is not None:
-        found.append(_conflict(mine, reason, "external data", "a statement read files, so it cannot be repeated exactly as it was"))
-    if mine.changes.own_shown and mine.changes.volatile:
-        found.append(_conflict(mine, reason, "read changed", "rows that were drawn at random were shown to you, and they would be drawn anew"))
-    of_tables = [m for m in met if m.table_id is not None]  # another schema or table changes no row of mine
-    disturbing = next((m for m in of_tables if not (m.theirs == "compaction" or (m.theirs == "append" and m.winner.blind))), None)
-    if mine.changes.own_shown and disturbing is not None:
-        found.append(
-            _conflict(
-                mine,
-                disturbing,
-                "read changed",
-                "rows that your own statements had written were shown to you, and they would come out differently now",
-            )
-        )
+        found.append(_conflict(mine, reason, "external data", "a statement read files or DataFrames, so it cannot be repeated exactly as it was"))
     return found
 
 
@@ -233,29 +247,27 @@ def _lost_columns(before: Table, after: Table) -> list[str]:
     return [c.name for c in before.columns if (c.field_id, c.name, c.type) not in kept]
 
 
-def _conflict(mine: Candidate, meeting: Meeting, kind: str | None = None, why: str | None = None) -> Conflict:
+def _conflict(mine: Candidate, meeting: Meeting, kind: str | None = None, why: str | None = None, statement: str | None = None) -> Conflict:
     winner = meeting.winner
-    table = _name(meeting.table_id, mine.base)
     effect = winner.effects.get(meeting.table_id) if meeting.table_id is not None else None
     default_kind, explanation = {
         Rule.GONE: ("table dropped", f"it was dropped by snapshot {winner.snapshot_id}"),
         Rule.ABANDON: ("superseded maintenance", f"snapshot {winner.snapshot_id} changed the rows that were being moved"),
     }.get(meeting.rule, ("read changed", f"its rows were shown to you, and snapshot {winner.snapshot_id} changed them ({meeting.theirs})"))
-    statement = mine.changes.shown.get(meeting.table_id or 0, mine.statement) if meeting.rule is Rule.CONFLICT else mine.statement
+    again = "the transaction was rolled back: run it again, it will see the new rows"
+    is_only_read = statement is not None and meeting.table_id not in mine.changes.tables
     return Conflict(
         kind=kind or default_kind,
-        table=table,
+        table=_name(meeting.table_id, mine.base),
         winner_snapshot_id=winner.snapshot_id,
         winner_committed_at=winner.committed_at,
         winner_author=winner.author,
         winner_statement="; ".join(winner.statements) or winner.operation,
-        statement=without_leading_comments(statement),
+        statement=without_leading_comments(statement or mine.statement),
         explanation=why or explanation,
-        what_to_do="the transaction was rolled back: run it again, it will see the new rows"
-        if meeting.rule is not Rule.GONE
-        else "create the table again, or leave it",
+        what_to_do="create the table again, or leave it" if meeting.rule is Rule.GONE else again,
         rows=effect.rows_changed if effect else None,
-        accepted_at="snapshot" if meeting.rule is Rule.CONFLICT and meeting.table_id not in mine.changes.tables else None,
+        accepted_at="snapshot" if is_only_read else None,
     )
 
 

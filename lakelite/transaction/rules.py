@@ -1,14 +1,15 @@
 """What happens when a transaction (mine) meets a committed one (theirs) on one table: the whole policy as one table.
 
-    STANDS    nothing to do: the result is that of running mine after theirs
-    UNION     newly deleted positions are added to the head's deletion vectors; rows both deleted are simply gone
-    REPLAY    mine runs again on the head
-    CONFLICT  raised: mine handed rows out that would come out differently
-    GONE      the table was dropped: a conflict, or in autocommit the ordinary error
-    ABANDON   mine is maintenance that has nothing to do any more
+    STANDS      nothing to do: the result is that of running mine after theirs
+    REMAP       my positions are found where compactions moved the rows; as a compaction, I take over what they deleted
+    REEVALUATE  my row-local statements run on just the rows that are new at the head, and let go of those that are gone
+    COMPARE     what I handed out is compared with what it would be now: if it differs, that is a conflict
+    REPLAY      mine runs again on the head, and what it handed out is compared there
+    GONE        the table was dropped: a conflict, or in autocommit the ordinary error
+    ABANDON     mine is maintenance that has nothing to do any more
 
-resolver.md, sections 3 and 4, at level `write serializable`, with the rungs that are built: as it stands, remap by union,
-replay, conflict. Values only.
+resolver.md, sections 3 and 4, at level `write serializable`. Values only. A statement that is not row-local counts as a read
+of its own table (`execute.py`), so that it is replayed.
 """
 
 from __future__ import annotations
@@ -24,23 +25,29 @@ class Rule(Enum):
     """The numbers order them: the highest of all meetings decides."""
 
     STANDS = 1
-    UNION = 2
-    REPLAY = 4
-    ABANDON = 5
-    GONE = 6
-    CONFLICT = 7
+    REMAP = 2
+    REEVALUATE = 3
+    COMPARE = 4
+    REPLAY = 5
+    ABANDON = 6
+    GONE = 7
+
+    @property
+    def rung(self) -> int:
+        """The rung of the ladder (resolver.md, section 3)."""
+        return min(self.value, 4) if self.value <= Rule.REPLAY.value else 5
 
 
-_S, _U, _R, _A, _G, _C = Rule.STANDS, Rule.UNION, Rule.REPLAY, Rule.ABANDON, Rule.GONE, Rule.CONFLICT
+_S, _M, _E, _C, _R, _A, _G = Rule.STANDS, Rule.REMAP, Rule.REEVALUATE, Rule.COMPARE, Rule.REPLAY, Rule.ABANDON, Rule.GONE
 
 _TABLE: dict[Mine, tuple[Rule, ...]] = {
     #              append  delete  update  overwrite  schema  drop  compaction
-    "append":     (_S,     _S,     _S,     _R,        _R,     _G,   _S),
-    "delete":     (_R,     _U,     _R,     _R,        _R,     _G,   _R),
-    "update":     (_R,     _R,     _R,     _R,        _R,     _G,   _R),
-    "overwrite":  (_R,     _R,     _R,     _R,        _R,     _G,   _R),
+    "append":     (_S,     _S,     _S,     _S,        _R,     _G,   _S),
+    "delete":     (_E,     _M,     _E,     _E,        _R,     _G,   _M),
+    "update":     (_E,     _M,     _E,     _E,        _R,     _G,   _M),
+    "overwrite":  (_E,     _M,     _E,     _E,        _R,     _G,   _M),
     "define":     (_R,     _R,     _R,     _R,        _R,     _G,   _R),
-    "compaction": (_S,     _A,     _A,     _A,        _A,     _A,   _A),
+    "compaction": (_S,     _M,     _M,     _M,        _M,     _A,   _M),
     "read":       (_R,     _R,     _R,     _R,        _R,     _G,   _S),
     "shown":      (_C,     _C,     _C,     _C,        _C,     _G,   _S),
 }  # fmt: skip

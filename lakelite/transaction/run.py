@@ -8,7 +8,7 @@ from typing import Any
 from lakelite.errors import NotSupportedError
 from lakelite.language import statements as st
 from lakelite.transaction import changes as ch
-from lakelite.transaction import define, execute
+from lakelite.transaction import define, execute, restore
 from lakelite.transaction.execution import Call, Done, Execution
 
 HANDLERS: dict[type, Callable[[Execution, ch.Work, Any, Call], Done]] = {
@@ -16,6 +16,7 @@ HANDLERS: dict[type, Callable[[Execution, ch.Work, Any, Call], Done]] = {
     st.CopyTo: execute.copy_to,
     st.Insert: execute.insert,
     st.CopyFrom: execute.copy_from,
+    st.Append: execute.append,
     st.Delete: execute.delete,
     st.Truncate: execute.truncate,
     st.Update: execute.update,
@@ -24,6 +25,7 @@ HANDLERS: dict[type, Callable[[Execution, ch.Work, Any, Call], Done]] = {
     st.CreateTable: define.create_table,
     st.CreateTableAs: define.create_table_as,
     st.DropTable: define.drop_table,
+    st.RestoreTable: restore.restore_table,
 }
 READS_ONLY = (st.Query, st.CopyTo)
 

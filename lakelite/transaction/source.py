@@ -14,17 +14,22 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from lakelite.errors import DataError, NotSupportedError, Position, ProgrammingError
+from lakelite.errors import NotSupportedError, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.language.parse import mentions
 from lakelite.language.tokens import lex, unquote
 from lakelite.language.values import DEFAULT, NOT_PLAIN, Cells, constant, renamed_parameters
+from lakelite.mapping.names import did_you_mean, listed
 from lakelite.model import Column, Table, fold, literal, quote
 from lakelite.storage.engine import INTERNAL
+from lakelite.storage.foreign import can_be_read_again
 from lakelite.storage.fragment import stored_value
+from lakelite.storage.mirror import MIRROR
+from lakelite.storage.past import PREFIX
+from lakelite.storage.relations import relation
 from lakelite.transaction import changes as ch
-from lakelite.transaction.execution import Call, Execution, find_table
-from lakelite.transaction.view import check_kept, version_view
+from lakelite.transaction import row_changes, system_views, versions
+from lakelite.transaction.execution import Call, Execution
 
 if TYPE_CHECKING:
     import duckdb
@@ -40,10 +45,12 @@ _FILE_FUNCTION = re.compile(r"\b(read_\w+|\w*parquet_scan|glob|sniff_csv|parquet
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """The lake tables that a text reads, and whether it also reads files."""
+    """The lake tables that a text reads, and whether it also reads what is not the lake's; whether that is a caller's table, and a stream."""
 
     tables: frozenset[int] = frozenset()
     external: bool = False
+    frames: bool = False
+    streams: bool = False
 
 
 # Running text with parameters.
@@ -71,76 +78,67 @@ def used_values(text: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def render(execution: Execution, work: ch.Work, sql: st.Sql, call: Call) -> str:
-    """The text for DuckDB: every time travel hole becomes the name of a view of that version."""
+    """The text for DuckDB: every hole becomes the name of a view of that version, or of what happened."""
     for part in sql.parts:
-        if isinstance(part, str) and INTERNAL in part.lower():
+        if isinstance(part, str) and (INTERNAL in part.lower() or PREFIX in part.lower()):
             _refuse_internal(part)
     if len(sql.parts) == 1 and isinstance(sql.parts[0], str):
         return sql.parts[0]
-    return "".join(part if isinstance(part, str) else _version_name(execution, part, call) for part in sql.parts)
+    return "".join(part if isinstance(part, str) else _filled(execution, part, call) for part in sql.parts)
 
 
 def _refuse_internal(text: str) -> None:
     """Our own caches of this session are no tables of the user's: they hold rows of any version."""
     if _BY_STRING.search(text):
-        raise ProgrammingError(f'"{INTERNAL}" is reserved: it holds no tables of yours', hint="SHOW TABLES lists the tables of this lake")
+        raise ProgrammingError(f'"{INTERNAL}" is reserved: it holds no tables of yours', hint="SHOW ALL TABLES lists the tables of this lake")
     for token, behind in pairwise(lex(text)):
-        if behind.word == "." and token.kind in ("word", "quoted") and fold(unquote(text[token.start : token.end])) == INTERNAL:
-            raise ProgrammingError(f'schema "{INTERNAL}" is reserved: it holds no tables of yours', hint="SHOW TABLES lists the tables of this lake")
+        name = fold(unquote(text[token.start : token.end])) if behind.word == "." and token.kind in ("word", "quoted") else ""
+        if name in (INTERNAL, MIRROR) or name.startswith(PREFIX):
+            raise ProgrammingError(f'schema "{name}" is reserved: it holds no tables of yours', hint="SHOW ALL TABLES lists the tables of this lake")
 
 
-def _version_name(execution: Execution, travel: st.TimeTravel, call: Call) -> str:
-    version = _version(execution, travel, call)
-    execution.pin(version)
-    position = Position.at(call.text, travel.table.offset)
-    if version > execution.view.snapshot_id:
-        message = f"there is no version {version}; the newest one that this statement sees is {execution.view.snapshot_id}"
-        raise ProgrammingError(message, hint="DESCRIBE HISTORY lists the versions", position=position)
-    view = execution.versions.get(version) or version_view(execution.catalog, version, position)
-    table = find_table(ch.Work(view.namespace, ch.ChangeSet()), travel.table, call, version)
-    state = view.state(table)
-    check_kept(execution.catalog, table, version, position)  # behind the reading: VACUUM may have come between
-    execution.versions[version] = view
-    name = execution.engine.show_version(state, version)
-    return name if travel.has_alias else f"{name} AS {quote(table.name)}"
+def _filled(execution: Execution, hole: st.Hole, call: Call) -> str:
+    """The name of the view that a hole stands for."""
+    return versions.table_name(execution, hole, call) if isinstance(hole, st.TimeTravel) else row_changes.table_name(execution, hole, call)
 
 
-def _version(execution: Execution, travel: st.TimeTravel, call: Call) -> int:
-    moment = f"({travel.moment}\n)" if travel.by == "version" else f"epoch_us(CAST(({travel.moment}\n) AS TIMESTAMPTZ))"
-    value = execution.engine.without_tables(f"SELECT {moment}", used_values(f"SELECT {moment}", call.values))
-    position = Position.at(call.text, travel.table.offset)
-    if value is None:
-        raise DataError("the version of a time travel clause is NULL", position=position)
-    if travel.by == "version":
-        if type(value) is not int and not str(value).isdecimal():
-            raise DataError("a version is a whole number", hint="DESCRIBE HISTORY lists the versions", position=position)
-        return int(value)
-    found = execution.catalog.row("snapshot_at_time", time_us=value)[0]
-    if found is None:
-        raise ProgrammingError(
-            "the lake is younger than that, or its history has expired", hint="DESCRIBE HISTORY lists the kept versions", position=position
-        )
-    return min(int(found), execution.view.snapshot_id)
+def prepare(execution: Execution, work: ch.Work, text: str, cursor: duckdb.DuckDBPyConnection | None = None, *, once: bool = False) -> Reads:
+    """Makes the tables that `text` names visible to DuckDB: the lake's, as the transaction sees them, and the caller's; says which they are.
 
-
-def prepare(execution: Execution, work: ch.Work, text: str) -> Reads:
-    """Makes the lake tables that `text` names visible to DuckDB, as the transaction sees them; says which they are."""
+    `cursor`: one that will run the text once and never again. Without it, it is the engine's, as often as need be: then the rows
+    of a caller's reader are taken into memory, unless with `once` no lake table is read, so that nothing can make it run again.
+    """
     if not QUERY_WORD.search(text):
         return Reads()  # nothing in it can name a table
-    execution.engine.show_only(work.namespace.tables.keys())
-    tables, files = _names(execution, work, text)
+    engine = execution.engine
+    tables, others, files = _names(execution, work, text)
+    frames = engine.frames.named(others)  # before any view is made: to open a reader may run a query of this very connection
+    engine.show_only(work.namespace.tables.keys())
     for table in tables:
-        execution.engine.show(execution.state(work, table))
-    return Reads(frozenset(t.table_id for t in tables), files)
+        engine.show(execution.state(work, table))
+    system_views.prepare(execution, work, text)
+    past = {table_id for name, table_id in execution.moving.items() if name in text}
+    read = frozenset(t.table_id for t in tables) | past
+    if cursor is None and (read or not once):
+        frames = {name: engine.frames.hold(name) for name in frames}
+    engine.frames.show(frames, cursor or engine.work)
+    streams = not all(map(can_be_read_again, frames.values()))
+    return Reads(read, files or bool(frames), bool(frames), streams)
 
 
-def _names(execution: Execution, work: ch.Work, text: str) -> tuple[list[Table], bool]:
-    """The lake tables that DuckDB's own binder finds in `text`; where it cannot tell, all whose name occurs in it."""
-    names = execution.engine.table_names(text)
+def _names(execution: Execution, work: ch.Work, text: str) -> tuple[list[Table], list[str], bool]:
+    """The lake tables that DuckDB's own binder finds in `text`, the other names of tables, and whether files are read.
+
+    Where the binder cannot tell, all tables whose name occurs in the text, all names, and yes.
+    """
+    names = execution.engine.table_names(_without_parameters(text))
     if names is None:
-        words = mentions(text)
-        return [t for t in work.namespace.tables.values() if fold(t.name) in words], True
+        mentioned = mentions(text)
+        words = {unquote(text[token.start : token.end]) for token in lex(text) if token.kind in ("word", "quoted")}
+        others = sorted(word for word in words if work.namespace.find(None, word) is None)
+        return [t for t in work.namespace.tables.values() if fold(t.name) in mentioned], others, True
     found = _by_string(work, text)
+    others = []
     external = bool(_FILE_FUNCTION.search(text))
     for name in names:
         parts = _split(name)
@@ -149,7 +147,17 @@ def _names(execution: Execution, work: ch.Work, text: str) -> tuple[list[Table],
             found[table.table_id] = table
         elif "." in parts[-1] or "/" in parts[-1]:
             external = True
-    return list(found.values()), external
+        elif len(parts) == 1:
+            others.append(parts[0])
+    return list(found.values()), others, external
+
+
+def _without_parameters(text: str) -> str:
+    """The text with NULL for each parameter: DuckDB tells the tables of no statement that has one."""
+    if "$" not in text:
+        return text
+    found = [0, *(place for token in lex(text) if token.kind == "param" for place in (token.start, token.end)), len(text)]
+    return "NULL".join(text[start:end] for start, end in zip(found[::2], found[1::2], strict=True))
 
 
 def _by_string(work: ch.Work, text: str) -> dict[int, Table]:
@@ -178,9 +186,8 @@ def select_for_insert(
     execution: Execution, table: Table, columns: Sequence[str] | None, *, by_name: bool, ctes: str, query: str, values: Mapping[str, Any]
 ) -> str:
     """A SELECT of the target's columns from `query`: by position or by name, cast as INSERT casts, defaults for what is missing."""
-    relation = execution.engine.work.sql(f"{ctes} {query}", params=used_values(f"{ctes} {query}", values))
-    given = relation.columns
-    targets = _targets(table, given if by_name else columns, given)
+    given = relation(execution.engine.work, f"{ctes} {query}", used_values(f"{ctes} {query}", values)).columns
+    targets = check_targets(table, given if by_name else columns, given)
     inner = [quote(t) for t in targets]  # DuckDB's error for a cast that fails names the column
     place = {fold(t): quote(t) for t in targets}
     select = ", ".join(f"{_value(c, place.get(fold(c.name)))} AS {quote(c.name)}" for c in table.columns)
@@ -192,7 +199,7 @@ def _value(column: Column, given: str | None) -> str:
     return f"CAST({value} AS {column.type})"
 
 
-def _targets(table: Table, columns: Sequence[str] | None, given: Sequence[str]) -> list[str]:
+def check_targets(table: Table, columns: Sequence[str] | None, given: Sequence[str]) -> list[str]:
     """The target column of each given one, or the error that DuckDB would give."""
     targets = [c.name for c in table.columns] if columns is None else list(columns)
     if len(targets) != len(given):
@@ -213,8 +220,8 @@ def cast_values(
     table: Table, operation: st.Insert, ctes: str, cells: Cells, sets: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """SELECTs of the stored form of VALUES rows, each with the parameters that it uses; a few parameter sets share one."""
-    names = [fold(t) for t in _targets(table, operation.columns, max(cells, key=len))]
-    _targets(table, operation.columns, min(cells, key=len))
+    names = [fold(t) for t in check_targets(table, operation.columns, max(cells, key=len))]
+    check_targets(table, operation.columns, min(cells, key=len))
     place = {name: i for i, name in enumerate(names)}
     stored = ", ".join(f"{stored_value(table, c, f'r.{quote(c.name)}')} AS f{c.field_id}" for c in table.columns)
     columns = ", ".join(quote(c.name) for c in table.columns)
@@ -234,7 +241,7 @@ def cast_values(
 
 def plain_rows(table: Table, operation: st.Insert, cells: Cells, sets: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]] | None:
     """The values of VALUES rows, column by column of the table, if all of them are plain constants; else DuckDB has to evaluate them."""
-    names = [fold(t) for t in _targets(table, operation.columns, max(cells, key=len))]
+    names = [fold(t) for t in check_targets(table, operation.columns, max(cells, key=len))]
     if not _is_stored_as_it_is(table) or len(min(cells, key=len)) != len(names):
         return None
     place = {name: i for i, name in enumerate(names)}
@@ -270,7 +277,8 @@ def _cell(column: Column, row: tuple[str, ...], place: Mapping[str, int], number
 
 
 def _no_column(table: Table, name: str) -> NoReturn:
-    raise ProgrammingError(f'table {table.qualified} has no column "{name}"', hint=f"its columns are: {', '.join(c.name for c in table.columns)}")
+    names = [c.name for c in table.columns]
+    raise ProgrammingError(f'table {table.qualified} has no column "{name}"', hint=did_you_mean(name, names, f"its columns are: {listed(names)}"))
 
 
 # Files for a COPY FROM.

@@ -6,38 +6,33 @@ transaction. Nothing here takes a lock; commit.py lands it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from lakelite import steps
+from lakelite.errors import Error
 from lakelite.language import statements as st
-from lakelite.language.parse import is_volatile, uses_clock
+from lakelite.language.parse import uses_clock
 from lakelite.model import Table
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import changes as ch
 from lakelite.transaction import clock, execute
-from lakelite.transaction.execution import Call, Done, Execution
+from lakelite.transaction.compare import comes_out_the_same
+from lakelite.transaction.execution import Call, Done, Execution, Stream
+from lakelite.transaction.record import Event, Logged, Looked, Undone, constants, statements, undone
 from lakelite.transaction.run import READS_ONLY, run
+from lakelite.transaction.savepoints import Mark, Savepoint, newest
 from lakelite.transaction.view import LakeView
 
 
-@dataclass(frozen=True, slots=True)
-class Logged:
-    """A statement that wrote, with all that a replay needs. `many`: the parameter sets of an executemany. `table`: its target, as it was then."""
-
-    operation: st.Operation
-    call: Call
-    many: Sequence[Mapping[str, Any]] | None
-    constant: fragments.Staged | None
-    is_constant: bool
-    rowcount: int
-    table: Table | None
-
-
 class Transaction:
-    """Lives from BEGIN (or the first statement) to COMMIT or ROLLBACK. Used by one thread at a time."""
+    """Lives from BEGIN (or the first statement) to COMMIT or ROLLBACK. Used by one thread at a time.
+
+    `events`: what it did, in order.
+    """
 
     def __init__(self, execution: Execution, *, explicit: bool, isolation: str, read_only: bool, now_us: int) -> None:
         self.execution = execution
@@ -47,14 +42,22 @@ class Transaction:
         self.now_us = now_us
         self.first_base = execution.view.snapshot_id
         self.attempts = 1
-        self.already_gone = 0  # rows of this transaction's deletes that a winner had deleted first; known once it has landed
-        self.log: list[Logged] = []
+        self.correction = 0  # by how much winners changed the number of rows that the statements were told to have changed
+        self.events: list[Event] = []
         self.work = ch.Work(execution.view.namespace, ch.ChangeSet())
+        self._savepoints: list[Savepoint] = []
+        self._readers: set[object] = set()
+        self._unneeded: list[fragments.Staged] = []
         steps.reached("begin")
 
     @property
     def transaction_id(self) -> str:
         return self.execution.transaction_id
+
+    @property
+    def log(self) -> list[Logged]:
+        """The statements that stand."""
+        return statements(self.events)
 
     @property
     def base(self) -> LakeView:
@@ -64,16 +67,12 @@ class Transaction:
         """Runs a statement and takes over its outcome. An error leaves the transaction as it was."""
         done = self._once(operation, call, many)
         self.work = done.work
-        if not isinstance(operation, READS_ONLY):
-            self._remember_what_varies(operation, call)
-            self.log.append(Logged(operation, call, many, done.constant, done.is_constant, done.rowcount, self._target(operation)))
+        if isinstance(operation, READS_ONLY):
+            if self.explicit and done.tables:
+                self.events.append(Looked(operation, call, self.base, done.work, done.tables, done.repeatable))
+        else:
+            self.events.append(Logged(operation, call, many, done.constant, done.is_constant, done.rowcount, self._target(operation)))
         return done
-
-    def _remember_what_varies(self, operation: st.Operation, call: Call) -> None:
-        """A statement that answers differently each time cannot be repeated once its rows were shown."""
-        changes = self.work.changes
-        if self.explicit and not changes.volatile and any(map(is_volatile, self._texts(operation, call))):
-            self.work = replace(self.work, changes=replace(changes, volatile=True))
 
     def _texts(self, operation: st.Operation, call: Call) -> list[str]:
         """The statement's text and the defaults that it may use."""
@@ -82,16 +81,23 @@ class Transaction:
 
     def _once(self, operation: st.Operation, call: Call, many: Sequence[Mapping[str, Any]] | None) -> Done:
         steps.reached("scan")
-        with self._moment(operation, call):
+        with self.moment(operation, call):
             if many is not None:
                 assert isinstance(operation, st.Insert)
                 done = execute.insert_many(self.execution, self.work, operation, call, many)
             else:
                 done = run(self.execution, self.work, operation, call)
         steps.reached("write")
-        return done
+        return done if done.again is None else replace(done, again=self._at_the_same_moment(done.again, operation, call))
 
-    def _moment(self, operation: st.Operation, call: Call) -> AbstractContextManager[None]:
+    def _at_the_same_moment(self, again: Callable[[int], Stream], operation: st.Operation, call: Call) -> Callable[[int], Stream]:
+        def run_again(rows_per_batch: int) -> Stream:
+            with self.moment(operation, call):
+                return again(rows_per_batch)
+
+        return run_again
+
+    def moment(self, operation: st.Operation, call: Call) -> AbstractContextManager[None]:
         """now() is the transaction's; outside an explicit one a query may as well ask DuckDB itself."""
         if isinstance(operation, READS_ONLY) and not self.explicit:
             return nullcontext()
@@ -103,35 +109,111 @@ class Transaction:
         name = getattr(operation, "target", None)
         return self.work.namespace.find(name.schema, name.name) if isinstance(name, st.Name) else None
 
-    def mark(self) -> tuple[ch.Work, int, int]:
+    def mark(self) -> Mark:
         """Where `reset` can come back to."""
-        return self.work, len(self.log), len(self.execution.written)
+        return Mark(self.work, len(self.events), len(self.execution.written))
 
-    def reset(self, mark: tuple[ch.Work, int, int]) -> None:
-        """Undoes the statements since `mark`; in an autocommit transaction, all that there was."""
-        self.work, statements, written = mark
-        del self.log[statements:]
-        self._discard(self.execution.written[written:])
+    def reset(self, mark: Mark) -> None:
+        """Undoes what a statement that failed had done since `mark`: nothing of it was handed out."""
+        self.work = mark.work
+        del self.events[mark.events :]
+        self._discard(self.execution.written[mark.written :])
 
-    def replay(self, view: LakeView) -> list[int]:
-        """Runs every statement that wrote again, on a newer snapshot; returns the new rowcounts. What was handed out stays on record.
+    # Savepoints.
 
-        An error is the statement's own: the transaction is over then.
+    def savepoint(self, name: str, message: str | None) -> None:
+        """SAVEPOINT. `message`: the commit message, as it is now."""
+        self._savepoints.append(Savepoint(name, self.mark(), message))
+
+    def release(self, operation: st.Release, call: Call) -> None:
+        """Forgets a savepoint and all later ones; what was done since stays."""
+        del self._savepoints[newest(self._savepoints, operation, call) :]
+
+    def roll_back_to(self, operation: st.RollbackTo, call: Call) -> str | None:
+        """Takes back all that was done since a savepoint, which stays; later ones are gone. Returns the commit message as it was there."""
+        index = newest(self._savepoints, operation, call)
+        del self._savepoints[index + 1 :]
+        self._take_back(self._savepoints[index].mark)
+        return self._savepoints[index].message
+
+    def _take_back(self, mark: Mark) -> None:
+        """What was handed out stays handed out, and stays on record with what led to it."""
+        changes = mark.work.changes.after_undoing(self.work.changes)
+        kept = undone(self.events[mark.events :])
+        self.events[mark.events :] = kept
+        self.work = replace(mark.work, changes=changes)
+        if not any(isinstance(event, Undone) for event in kept):
+            self._discard(self.execution.written[mark.written :])
+
+    # Running again.
+
+    def replay(self, view: LakeView, touched: frozenset[int]) -> list[Looked]:
+        """Runs everything again, on a newer snapshot; returns the queries that would give other rows there.
+
+        `touched`: the tables that winners changed. An error is the statement's own: the transaction is over then.
         """
-        kept = {id(entry.constant) for entry in self.log if entry.constant is not None}
-        self._discard([s for s in self.execution.written if id(s) not in kept])
+        kept = set(map(id, constants(self.events)))
+        old = [s for s in self.execution.written if id(s) not in kept]  # removed behind the comparisons, which read them
         before = self.work.changes
         self.execution.view = view
         self.attempts += 1
+        self.correction = 0
         self.work = ch.Work(view.namespace, ch.ChangeSet(shown=before.shown, own_shown=before.own_shown, blind=not before.shown))
-        entries, self.log = self.log, []
-        for entry in entries:
-            if entry.is_constant and self._target(entry.operation) == entry.table:  # the same columns: its rows are right as they are
-                self.work = execute.again(self.work, entry.operation, entry.call, entry.constant, entry.rowcount).work
-                self.log.append(entry)
-            else:
-                self.run(entry.operation, entry.call, entry.many)
-        return [entry.rowcount for entry in self.log]
+        events, self.events = self.events, []
+        differing = self._again(events, touched)
+        self._discard(old)
+        return differing
+
+    def _again(self, events: Sequence[Event], touched: frozenset[int]) -> list[Looked]:
+        differing: list[Looked] = []
+        for event in events:
+            match event:
+                case Undone():
+                    mark = self.mark()
+                    differing += self._again(event.events, touched)
+                    self._take_back(mark)
+                case Looked():
+                    if (event.saw_own or event.tables & touched) and not self._same(event, self.execution, self.work):
+                        differing.append(event)
+                    self.events.append(replace(event, view=self.base, work=self.work))
+                case Logged() if event.is_constant and self._target(event.operation) == event.table:  # the same columns: its rows are right
+                    self.work = execute.again(self.work, event.operation, event.call, event.constant, event.rowcount).work
+                    self.events.append(event)
+                case Logged():
+                    self.run(event.operation, event.call, event.many)
+        return differing
+
+    def look_again_at(self, view: LakeView, touched: frozenset[int]) -> list[Looked]:
+        """The queries that would give other rows on a newer snapshot, without running anything else again; all are on record as there.
+
+        None that may change has seen rows that the transaction had written itself.
+        """
+        differing: list[Looked] = []
+        now = replace(self.execution, view=view, _overlays={})
+
+        def moved(event: Event) -> Event:
+            match event:
+                case Undone():
+                    return Undone(tuple(map(moved, event.events)))
+                case Looked():
+                    work = replace(event.work, namespace=event.work.changes.names_over(view.namespace))
+                    if event.may_change(touched) and not self._same(event, now, work):
+                        differing.append(event)
+                    return replace(event, view=view, work=work)
+            return event
+
+        self.events = list(map(moved, self.events))
+        return differing
+
+    def _same(self, looked: Looked, execution: Execution, work: ch.Work) -> bool:
+        with self.moment(looked.operation, looked.call):
+            return comes_out_the_same(looked, execution, work)
+
+    def move(self, view: LakeView, work: ch.Work, correction: int) -> None:
+        """Takes over what was done as it is on a newer snapshot. `correction`: how many more rows the statements changed there."""
+        self.execution.view = view
+        self.work = work
+        self.correction += correction
 
     def discard(self) -> None:
         """Removes the files of everything that was written."""
@@ -144,5 +226,23 @@ class Transaction:
 
     def _discard(self, staged: list[fragments.Staged]) -> None:
         gone = {id(s) for s in staged}
-        fragments.discard(self.execution.paths, staged)
         self.execution.written = [s for s in self.execution.written if id(s) not in gone]
+        self._unneeded += staged
+        self._remove_unneeded()
+
+    # Results that are still being read.
+
+    def reading(self, reader: object) -> None:
+        """A result is open: what was written stays on disk until `released`, also where it has been undone."""
+        self._readers.add(reader)
+
+    def released(self, reader: object) -> None:
+        """That result is closed. A file that cannot be removed now is tried again with the next, or VACUUM finds it."""
+        self._readers.discard(reader)
+        with contextlib.suppress(Error):
+            self._remove_unneeded()
+
+    def _remove_unneeded(self) -> None:
+        if not self._readers:
+            fragments.discard(self.execution.paths, self._unneeded)
+            self._unneeded = []

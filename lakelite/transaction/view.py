@@ -58,8 +58,8 @@ class LakeView:
         return view
 
 
-def version_view(catalog: Catalog, snapshot_id: int, position: Position | None = None) -> LakeView:
-    """The view of a version that a user asked for; ProgrammingError where there is none, OperationalError where it has expired."""
+def check_version(catalog: Catalog, snapshot_id: int, position: Position | None = None) -> None:
+    """ProgrammingError where there is no such version, OperationalError where it has expired."""
     oldest, newest = catalog.row("snapshot_range")
     if snapshot_id > newest or snapshot_id < 0:
         raise ProgrammingError(
@@ -68,7 +68,6 @@ def version_view(catalog: Catalog, snapshot_id: int, position: Position | None =
     if snapshot_id < oldest:
         message = f"version {snapshot_id} has expired; the oldest kept one is {oldest}"
         raise OperationalError(message, hint="DESCRIBE HISTORY lists the kept versions", position=position)
-    return LakeView.load(catalog, snapshot_id)
 
 
 def check_kept(catalog: Catalog, table: Table, snapshot_id: int, position: Position | None = None) -> None:

@@ -6,6 +6,9 @@ SELECT max(snapshot_id) FROM snapshots WHERE branch = 'main';
 -- name: snapshot_range
 SELECT (SELECT min(snapshot_id) FROM snapshots WHERE branch = 'main'), (SELECT max(snapshot_id) FROM snapshots WHERE branch = 'main');
 
+-- name: oldest_snapshot
+SELECT snapshot_id, committed_at_us FROM snapshots WHERE branch = 'main' ORDER BY snapshot_id LIMIT 1;
+
 -- name: snapshot_at_time
 SELECT (SELECT snapshot_id FROM snapshots WHERE committed_at_us <= :time_us AND branch = 'main' ORDER BY committed_at_us DESC LIMIT 1);
 
@@ -34,12 +37,12 @@ FROM columns WHERE begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL O
 ORDER BY table_id, position;
 
 -- name: fragments
-SELECT fragment_id, table_id, storage, path, row_count, size_bytes, sha256, first_row_id, has_row_ids
+SELECT fragment_id, table_id, storage, path, row_count, size_bytes, sha256, first_row_id, has_row_ids, begin_snapshot_id
 FROM fragments WHERE table_id = :table_id AND begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot)
 ORDER BY fragment_id;
 
 -- name: fragments_born
-SELECT fragment_id, table_id, storage, path, row_count, size_bytes, sha256, first_row_id, has_row_ids
+SELECT fragment_id, table_id, storage, path, row_count, size_bytes, sha256, first_row_id, has_row_ids, begin_snapshot_id
 FROM fragments WHERE table_id = :table_id AND begin_snapshot_id > :after AND begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot)
 ORDER BY fragment_id;
 
@@ -54,6 +57,36 @@ WHERE f.table_id = :table_id AND f.begin_snapshot_id > :after AND f.begin_snapsh
 -- name: vectors
 SELECT fragment_id, bits, cardinality, row_count, crc32, begin_snapshot_id
 FROM deletion_vectors WHERE table_id = :table_id AND begin_snapshot_id > :after AND begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot);
+
+-- name: table_born
+SELECT begin_snapshot_id FROM tables WHERE table_id = :table_id;
+
+-- name: table_effects
+SELECT snapshot_id, kinds FROM effects WHERE table_id = :table_id AND snapshot_id BETWEEN :first AND :last;
+
+-- name: fragments_touched
+-- The fragments of a table that came, went, or lost rows in the snapshots from :first to :last.
+SELECT fragment_id, table_id, storage, path, row_count, size_bytes, sha256, first_row_id, has_row_ids, begin_snapshot_id, end_snapshot_id
+FROM fragments WHERE fragment_id IN (
+    SELECT fragment_id FROM fragments WHERE table_id = :table_id AND begin_snapshot_id BETWEEN :first AND :last
+    UNION ALL SELECT fragment_id FROM fragments WHERE table_id = :table_id AND end_snapshot_id BETWEEN :first AND :last
+    UNION ALL SELECT fragment_id FROM deletion_vectors WHERE table_id = :table_id AND begin_snapshot_id BETWEEN :first AND :last)
+ORDER BY fragment_id;
+
+-- name: vectors_touched
+-- Their deletion vectors, from the ones that were in force before :first on, each fragment's in order.
+SELECT fragment_id, bits, cardinality, row_count, crc32, begin_snapshot_id
+FROM deletion_vectors WHERE fragment_id IN (SELECT value FROM json_each(:fragments))
+  AND begin_snapshot_id <= :last AND (end_snapshot_id IS NULL OR end_snapshot_id >= :first)
+ORDER BY fragment_id, begin_snapshot_id;
+
+-- name: deaths
+-- Every version of the deletion vectors that came in (base, head], also those that were replaced since, oldest first.
+SELECT fragment_id, bits, cardinality, row_count, crc32, begin_snapshot_id FROM deletion_vectors
+WHERE table_id = :table_id AND begin_snapshot_id > :base AND begin_snapshot_id <= :head ORDER BY begin_snapshot_id;
+
+-- name: ends
+SELECT fragment_id, end_snapshot_id FROM fragments WHERE table_id = :table_id AND end_snapshot_id > :base AND end_snapshot_id <= :head;
 
 -- name: inline_rows
 SELECT i.ipc, f.sha256 FROM inline_rows i JOIN fragments f ON f.fragment_id = i.fragment_id WHERE i.fragment_id = :fragment_id;
@@ -82,6 +115,10 @@ FROM fragments f JOIN compositions c ON c.output_fragment_id = f.fragment_id
 LEFT JOIN deletion_vectors v ON v.fragment_id = c.source_fragment_id AND v.begin_snapshot_id = c.vector_snapshot_id
 WHERE f.table_id = :table_id AND f.begin_snapshot_id > :base AND f.begin_snapshot_id <= :head
 ORDER BY c.output_fragment_id, c.source_order;
+
+-- name: blind_births
+SELECT f.first_row_id, f.row_count FROM fragments f JOIN snapshots s ON s.snapshot_id = f.begin_snapshot_id
+WHERE f.table_id = :table_id AND s.blind = 1 AND f.begin_snapshot_id > :base AND f.begin_snapshot_id <= :head ORDER BY f.first_row_id;
 
 -- name: row_map
 SELECT positions FROM row_maps WHERE output_fragment_id = :output;

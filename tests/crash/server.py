@@ -32,8 +32,8 @@ running: dict[int, int] = {}  # process id → job id
 # Jobs.
 
 
-def kill(tell: Tell, lake: str, before: list[str], statements: list[str], step: str, nth: int, winner: str | None) -> None:
-    """Runs `before`, then `statements`, and dies when `step` is reached for the `nth` time. `winner` lands once the first scan has begun."""
+def kill(tell: Tell, lake: str, before: list[str], statements: list[str], step: str, nth: int, winner: str | None, lands: str) -> None:
+    """Runs `before`, then `statements`, and dies when `step` is reached for the `nth` time. `winner` lands when the step `lands` is reached first."""
     committing.CHECKPOINT_BYTES = 0
     con = lakelite.connect(lake, autocommit=True)
     other = lakelite.connect(lake, autocommit=True) if winner else None
@@ -48,7 +48,7 @@ def kill(tell: Tell, lake: str, before: list[str], statements: list[str], step: 
             left -= 1
             if left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
-        if other is not None and reached == "scan":
+        if other is not None and reached == lands:
             steps.hook = lambda _: None
             other.execute(winner)
             other = None

@@ -57,6 +57,7 @@ KINDS = {
         winner="CREATE TABLE w{n} (a INTEGER)",
     ),
 }  # fmt: skip
+REPLAYED = Kind(("UPDATE t SET v = v || '!' WHERE k % 20 = {n} AND k <= (SELECT max(k) FROM t)",))
 
 
 def check_after_crash(lake: Path, oracle: duckdb.DuckDBPyConnection) -> None:
@@ -84,11 +85,15 @@ def fresh(lake: Path) -> duckdb.DuckDBPyConnection:
     return oracle
 
 
-def run_killed(server: Server, lake: Path, kind: Kind, oracle: Any, n: int, step: str, *, nth: int = 1, winner: str | None = None) -> list[str]:
+def run_killed(
+    server: Server, lake: Path, kind: Kind, oracle: Any, n: int, step: str, *, nth: int = 1, winner: str | None = None, lands: str = "scan"
+) -> list[str]:
     """One round: the statements of `kind`, killed at `step`. What was acknowledged goes to the oracle too; returns the statements that were not."""
     before = [sql.format(n=n) for sql in (*kind.before, "INSERT INTO acknowledged VALUES ({n})")]
     statements = [sql.format(n=n) for sql in kind.statements]
-    events, status = server.start("kill", lake=str(lake), before=before, statements=statements, step=step, nth=nth, winner=winner).finish()
+    events, status = server.start(
+        "kill", lake=str(lake), before=before, statements=statements, step=step, nth=nth, winner=winner, lands=lands
+    ).finish()
     assert status == KILLED, (step, nth, events)
     for event in events:
         if event["sql"] in (*before, winner) and not event["sql"].startswith("SET "):
@@ -96,8 +101,10 @@ def run_killed(server: Server, lake: Path, kind: Kind, oracle: Any, n: int, step
     return statements
 
 
-def check_killed(server: Server, lake: Path, kind: Kind, oracle: Any, n: int, step: str, *, nth: int = 1, winner: str | None = None) -> None:
-    statements = run_killed(server, lake, kind, oracle, n, step, nth=nth, winner=winner)
+def check_killed(
+    server: Server, lake: Path, kind: Kind, oracle: Any, n: int, step: str, *, nth: int = 1, winner: str | None = None, lands: str = "scan"
+) -> None:
+    statements = run_killed(server, lake, kind, oracle, n, step, nth=nth, winner=winner, lands=lands)
     if landed(step):
         for sql in statements:
             oracle.execute(sql)
@@ -122,12 +129,25 @@ def test_at_every_step_of_a_flush(tmp_path: Path, server: Server) -> None:
             check_after_crash(tmp_path / "lake", oracle)
 
 
+LATE = "sync_directory"  # the winner lands when all is ready for the commit lock
+
+
 def test_in_a_replay(tmp_path: Path, server: Server) -> None:
-    """The update met a winner and runs again."""
+    """The update met a winner and, as its value depends on other rows, runs again: before its files are synced, or after."""
     with closing(fresh(tmp_path / "lake")) as oracle:
-        for n, step in enumerate(("scan", "write", "sync_files", "sync_directory", "lock")):
-            check_killed(server, tmp_path / "lake", KINDS["update"], oracle, n, step, nth=2, winner=f"INSERT INTO t VALUES ({n}, 'winner')")
-        check_killed(server, tmp_path / "lake", KINDS["update"], oracle, 9, "committed", winner="INSERT INTO t VALUES (9, 'winner')")
+        rounds = [(step, 2, LATE) for step in ("scan", "write", "sync_files", "sync_directory", "lock")]
+        rounds += [("scan", 2, "scan"), ("write", 2, "scan"), ("sync_files", 1, "scan"), ("committed", 1, "scan"), ("committed", 1, LATE)]
+        for n, (step, nth, lands) in enumerate(rounds):
+            winner = f"INSERT INTO t VALUES ({n}, 'winner')"
+            check_killed(server, tmp_path / "lake", REPLAYED, oracle, n, step, nth=nth, winner=winner, lands=lands)
+
+
+def test_in_a_reevaluation(tmp_path: Path, server: Server) -> None:
+    """The update met a winner, and its statement runs on the winner's rows, under the lock; what that writes is synced there."""
+    with closing(fresh(tmp_path / "lake")) as oracle:
+        for n, step in enumerate(("lock", "resolve", "sync_again", "publish", "commit", "committed")):
+            winner = f"INSERT INTO t VALUES ({n}, 'winner')"
+            check_killed(server, tmp_path / "lake", KINDS["update"], oracle, n, step, winner=winner, lands=LATE)
 
 
 # At random times.

@@ -49,7 +49,9 @@ def calls_in(trace: Path) -> list[SystemCall]:
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[SystemCall], Path]:
     folder = tmp_path_factory.mktemp("watched")
-    strace(folder / "trace", ["-e", "trace=fsync,fdatasync,openat,close,rename,unlink,unlinkat,flock,write"], "watched", str(folder / "lake"))
+    strace(
+        folder / "trace", ["-e", "trace=fsync,fdatasync,openat,close,rename,link,linkat,unlink,unlinkat,flock,write"], "watched", str(folder / "lake")
+    )
     return calls_in(folder / "trace"), folder / "lake"
 
 
@@ -73,9 +75,11 @@ def test_the_order_of_a_commit(name: str, watched: tuple[list[SystemCall], Path]
     unlock = min(i for i, c in enumerate(calls) if i > wal_sync and c.name == "flock" and "LOCK_UN" in c.text)
     assert lock < wal_sync < unlock
     written = {c.path for c in calls if c.path.endswith(".parquet") and c.name == "openat" and "O_CREAT" in c.text}
+    linked = {re.findall(r'"([^"]+)"', c.text)[-1] for c in calls if c.name in ("link", "linkat")}
     assert bool(written) == (name in ("file insert", "create table as", "update")), written
+    assert bool(linked) == (name == "restore"), linked
     synced = {c.path: i for i, c in enumerate(calls) if is_sync(c)}
-    for path in written:
+    for path in written | linked:
         assert synced[path] < synced[str(Path(path).parent)] < lock
     if name == "create table as":
         assert synced[f"{lake}/data"] < lock

@@ -167,7 +167,7 @@ def test_a_full_disk_is_an_error(tmp_path):
     with open("/dev/full", "w") as full:
         done = subprocess.run([*COMMAND, "-c", "SELECT 1"], stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path, timeout=60)
     assert done.returncode == 1
-    assert "No space left" in done.stderr
+    assert done.stderr.startswith("error: the disk is full: ")
     assert "Traceback" not in done.stderr
 
 
@@ -314,3 +314,15 @@ def test_plan_is_printed_as_it_is(run):
     assert "\x1b" not in done.stdout
     assert "explain_key" not in done.stdout
     assert "explain_key" in run("--csv", "-c", "EXPLAIN SELECT 1").stdout
+
+
+def test_an_error_in_a_file_names_the_file_the_statement_and_the_line(run, tmp_path):
+    (tmp_path / "load.sql").write_text("CREATE TABLE t (a INTEGER);\nINSERT INTO t VALUES (1);\n\nSELECT\n  b\nFROM t;\nSELECT 'not reached';\n")
+    done = run("x.lake", "-f", "load.sql")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines() == [
+        'error: load.sql: column "b" does not exist',
+        "STATEMENT 3, LINE 5, COLUMN 3:   b",
+        " " * len("STATEMENT 3, LINE 5, COLUMN 3:   ") + "^",
+        "Hint: the columns of t are: a",
+    ]

@@ -7,6 +7,7 @@ import decimal
 import gc
 import math
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -155,22 +156,58 @@ def test_what_is_closed_says_so(con: lakelite.Connection) -> None:
     cursor = con.execute("select a from t order by a")
     cursor.close()
     cursor.close()
-    for use in (cursor.fetchone, cursor.fetchall, cursor.fetchmany, lambda: cursor.execute("select 1"), lambda: list(cursor)):
+    for use in (
+        cursor.fetchone,
+        cursor.fetchall,
+        cursor.fetchmany,
+        lambda: cursor.execute("select 1"),
+        lambda: cursor.executemany("delete from t where a = ?", [[1]]),
+        lambda: cursor.executescript("select 1"),
+        lambda: cursor.setinputsizes([1]),
+        lambda: cursor.setoutputsize(1),
+        lambda: list(cursor),
+        cursor.__enter__,
+    ):
         with pytest.raises(lakelite.InterfaceError, match="cursor is closed"):
             use()
-    half = con.execute("select a from t order by a")
+    half, held, none = con.execute("select a from t order by a"), con.execute("show tables"), con.cursor()
     assert half.fetchone() == (1,)
     con.close()
     con.close()
     for use in (
         con.commit,
         con.rollback,
+        con.cursor,
+        con.interrupt,
+        con.__enter__,
+        lambda: con.transaction().__enter__(),
         lambda: con.execute("select 1"),
-        lambda: con.cursor().execute("select 1"),
         lambda: con.executemany("delete from t where a = ?", [[1]]),
+        lambda: con.executescript("select 1"),
+        lambda: next(con.statements("select 1")),
+        lambda: setattr(con, "autocommit", True),
+        lambda: setattr(con, "isolation", "write serializable"),
+        *(
+            use
+            for cursor in (half, held, none)
+            for use in (
+                cursor.fetchone,
+                cursor.fetchmany,
+                cursor.fetchall,
+                cursor.__next__,
+                cursor.__enter__,
+                lambda cursor=cursor: cursor.execute("select 1"),
+                lambda cursor=cursor: cursor.executemany("delete from t where a = ?", [[1]]),
+                lambda cursor=cursor: cursor.executescript("select 1"),
+                lambda cursor=cursor: cursor.setinputsizes([1]),
+                lambda cursor=cursor: cursor.setoutputsize(1),
+            )
+        ),
     ):
-        with pytest.raises(lakelite.InterfaceError, match="closed"):
+        with pytest.raises(lakelite.InterfaceError, match="connection is closed"):
             use()
+    half.close()
+    assert not con.in_transaction
 
 
 def test_a_connection_that_is_forgotten_is_closed(tmp_path: Path) -> None:
@@ -181,6 +218,42 @@ def test_a_connection_that_is_forgotten_is_closed(tmp_path: Path) -> None:
     del con
     gc.collect()
     assert list((tmp_path / "lake" / "leases").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"path": None}, lakelite.InterfaceError, "the path of a lake is a str"),
+        ({"path": 5}, lakelite.InterfaceError, "not int"),
+        ({"path": b"lake"}, lakelite.InterfaceError, "the path of a lake is a str"),
+        ({"path": "a\0b"}, lakelite.CannotOpen, "cannot hold a NUL character"),
+        ({"autocommit": "yes"}, lakelite.InterfaceError, "autocommit is True or False"),
+        ({"autocommit": None}, lakelite.InterfaceError, "autocommit is True or False"),
+        ({"isolation": None}, lakelite.InterfaceError, "an isolation level is a str, not NoneType"),
+        ({"isolation": "none"}, lakelite.ProgrammingError, "no isolation level"),
+        ({"author": 5}, lakelite.InterfaceError, "an author is a str, not int"),
+        ({"branch": "dev"}, lakelite.NotSupportedError, "branch dev is not supported yet"),
+    ],
+    ids=str,
+)
+def test_wrong_arguments_of_connect(tmp_path: Path, arguments: dict[str, Any], error: type[lakelite.Error], words: str) -> None:
+    with pytest.raises(error, match=words):
+        lakelite.connect(**{"path": tmp_path / "lake", **arguments})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_branch_main_is_the_one_there_is(tmp_path: Path) -> None:
+    with lakelite.connect(tmp_path / "lake", branch="main") as con:
+        assert con.execute("select 1").fetchall() == [(1,)]
+
+
+def test_the_exceptions_are_attributes_of_the_connection(con: lakelite.Connection) -> None:
+    for name in (
+        "Warning Error InterfaceError DatabaseError DataError OperationalError IntegrityError InternalError ProgrammingError NotSupportedError"
+    ).split():
+        assert getattr(con, name) is getattr(lakelite, name)
+    with pytest.raises(con.ProgrammingError):
+        con.execute("selec 1")
 
 
 # Cursors.
@@ -205,6 +278,63 @@ def test_fetching(con: lakelite.Connection) -> None:
     assert con.execute("select 1 where false").fetchall() == []
     cursor.setinputsizes([1])
     cursor.setoutputsize(1, 2)
+    assert cursor.execute("select range from range(5)").fetchmany(0) == []
+    assert cursor.fetchmany(np.int64(2)) == [(0,), (1,)]
+    for wrong in (-1, 1.5, "2"):
+        with pytest.raises(lakelite.InterfaceError, match="whole number, 0 or more"):
+            cursor.fetchmany(wrong)
+    cursor.arraysize = -1
+    with pytest.raises(lakelite.InterfaceError, match="whole number, 0 or more"):
+        cursor.fetchmany()
+    assert cursor.fetchall() == [(2,), (3,), (4,)]
+
+
+def test_a_cursor_is_its_own_iterator(con: lakelite.Connection) -> None:
+    cursor = con.execute("select a from t order by a")
+    assert iter(cursor) is cursor
+    assert next(cursor) == (1,)
+    assert [row for row in cursor] == [(2,), (3,)]  # noqa: C416  (the protocol, not list())
+    with pytest.raises(StopIteration):
+        next(cursor)
+    with pytest.raises(lakelite.InterfaceError, match="no result"):
+        next(con.cursor())
+
+
+def test_the_context_manager_of_a_cursor_closes_it(con: lakelite.Connection) -> None:
+    with con.cursor() as cursor:
+        assert cursor.execute("select count(*) from t").fetchone() == (3,)
+    with pytest.raises(lakelite.InterfaceError, match="cursor is closed"):
+        cursor.fetchone()
+    assert con.execute("select 1").fetchone() == (1,)
+
+
+def test_rownumber_is_the_index_of_the_next_row(con: lakelite.Connection) -> None:
+    cursor = con.cursor()
+    assert cursor.rownumber is None
+    for sql, size in (("select range from range(10)", 10), ("show all", len(con.execute("show all").fetchall()))):
+        cursor.execute(sql)
+        assert cursor.rownumber == 0
+        cursor.fetchone()
+        assert cursor.rownumber == 1
+        cursor.fetchmany(3)
+        assert cursor.rownumber == 4
+        next(cursor)
+        assert cursor.rownumber == 5
+        cursor.fetchall()
+        cursor.fetchone()
+        cursor.fetchmany()
+        assert cursor.rownumber == size
+    cursor.execute("insert into t values (4, 'x')")
+    assert cursor.rownumber is None
+    assert cursor.lastrowid is None
+    with pytest.raises(AttributeError):
+        cursor.rownumber = 3  # type: ignore[misc]
+
+
+def test_what_pep_249_leaves_out_where_it_is_not_there(con: lakelite.Connection) -> None:
+    """ "The preferred approach is to not implement the method": an AttributeError."""
+    assert [name for name in ("callproc", "nextset", "scroll") if hasattr(con.cursor(), name)] == []
+    assert [name for name in ("xid", "tpc_begin", "tpc_prepare", "tpc_recover") if hasattr(con, name)] == []
 
 
 def test_fetching_without_a_result(con: lakelite.Connection) -> None:
@@ -282,7 +412,7 @@ def test_the_rowcount_is_that_of_the_final_effect(con: lakelite.Connection, tmp_
         other.execute("delete from t where a = 2")
         con.execute("commit")
         assert con.last_commit is not None
-        assert con.last_commit.already_gone == 1
+        assert con.last_commit.resolutions[0].row_count == 1
         assert con.execute("select a from t").fetchall() == [(3,)]
 
 
@@ -291,6 +421,42 @@ def test_a_script_gives_the_last_result(con: lakelite.Connection) -> None:
     assert [
         c.fetchall() if c.description else c.rowcount for c in con.statements("select 1; insert into t values (5, 'y'); select max(a) from t")
     ] == [[(1,)], 1, [(5,)]]
+
+
+def test_executescript(con: lakelite.Connection, tmp_path: Path) -> None:
+    """Each statement is run to its end, its rows are not kept, and what stood before an error stays."""
+    script = """-- a comment; with a semicolon
+        create table u (a integer); insert into u select range from range(100000);
+        select * from u; ;
+        copy (select max(a) m from u) to '{}' (format csv);
+    """.format(tmp_path / "max.csv")
+    cursor = con.executescript(script)
+    assert isinstance(cursor, lakelite.Cursor)
+    assert (cursor.description, cursor.rowcount) == (None, -1)
+    assert (tmp_path / "max.csv").read_text().split() == ["m", "99999"]
+    assert con.cursor().executescript("").description is None
+    with pytest.raises(lakelite.DataError, match="ould not convert"):
+        con.executescript("insert into u values (-1); select a::varchar || 'x' from u where (a::varchar || 'x')::int < 0; insert into u values (-2)")
+    assert con.execute("select min(a) from u").fetchone() == (-1,)
+    with pytest.raises(lakelite.DataError):  # in a row that nobody would have fetched
+        con.executescript("select case when a < 99999 then 1 else ('x' || a)::int end from u order by a")
+
+
+def test_executescript_does_not_end_the_transaction(con: lakelite.Connection) -> None:
+    con.execute("begin; insert into t values (4, 'x')")
+    con.executescript("insert into t values (5, 'y'); insert into t values (6, 'z')")
+    assert con.in_transaction
+    con.rollback()
+    assert con.execute("select count(*) from t").fetchone() == (3,)
+
+
+@pytest.mark.parametrize("sql", [None, b"select 1", 5, ["select 1"]], ids=str)
+def test_a_statement_is_a_text(con: lakelite.Connection, sql: Any) -> None:
+    for use in (con.execute, con.executescript, con.statements, lambda text: con.executemany(text, [[1]])):
+        with pytest.raises(lakelite.InterfaceError, match="a statement is a str"):
+            use(sql)
+    assert con.execute("").description is None
+    assert con.execute(" -- nothing\n;").description is None
 
 
 def test_several_cursors_at_once_while_others_write(con: lakelite.Connection, tmp_path: Path) -> None:
@@ -327,6 +493,32 @@ def test_messages_tell_how_a_commit_met_others(con: lakelite.Connection, tmp_pat
     assert con.execute("select a from t order by a").fetchall() == [(3,), (7,)]
 
 
+def test_messages_are_those_of_the_last_call(con: lakelite.Connection, tmp_path: Path) -> None:
+    """An error is one too; the connection has those of commit() and rollback()."""
+    cursor = con.cursor()
+    with pytest.raises(lakelite.ProgrammingError):
+        cursor.execute("select nosuch from t")
+    ((kind, text),) = cursor.messages
+    assert kind is lakelite.ProgrammingError
+    assert "nosuch" in text
+    assert cursor.execute("select 1").messages == []
+    with pytest.raises(lakelite.DataError):
+        cursor.executemany("insert into t values (?, 'x')", [["abc"]])
+    assert [kind for kind, _ in cursor.messages] == [lakelite.DataError]
+    del cursor.messages[:]
+    assert cursor.messages == []
+    con.execute("begin; delete from t where a <= 2")
+    with lakelite.connect(tmp_path / "lake", autocommit=True) as other:
+        other.execute("delete from t where a = 2")
+    con.commit()
+    assert con.last_commit is not None
+    assert [text for kind, text in con.messages if issubclass(kind, lakelite.Warning)] == [
+        r.explanation for r in con.last_commit.resolutions if r.noticeable
+    ]
+    con.rollback()
+    assert con.messages == []
+
+
 def test_last_commit(con: lakelite.Connection) -> None:
     version = con.execute("describe history limit 1").fetchone()[0]
     assert con.last_commit is not None
@@ -359,6 +551,155 @@ def test_last_commit(con: lakelite.Connection) -> None:
 )
 def test_styles_of_parameters(con: lakelite.Connection, sql: str, parameters: Any) -> None:
     assert con.execute(sql, parameters).fetchall() == [(2,)]
+
+
+@pytest.mark.parametrize("first", ["?", "$1", "$a", ":a"])
+@pytest.mark.parametrize("second", ["?", "$1", "$a", ":a"])
+def test_a_statement_takes_one_style(con: lakelite.Connection, first: str, second: str) -> None:
+    sql = f"select a from t where a = {first} or a = {second}"
+    named = first[1:] == "a" or second[1:] == "a"
+    values: Any = {"a": 2} if named else [2, 2] if (first, second) == ("?", "?") else [2]
+    if first == second:
+        assert con.execute(sql, values).fetchall() == [(2,)]
+        return
+    with pytest.raises(lakelite.ProgrammingError, match="takes one style of parameters") as caught:
+        con.execute(sql, values)
+    assert caught.value.position is not None
+    assert caught.value.position.column == sql.rindex(second) + 1
+
+
+@pytest.mark.parametrize(
+    ("sql", "values", "words"),
+    [
+        ("select ?", None, "has 1 parameter, but the number of values is 0"),
+        ("select ?", [], "has 1 parameter, but the number of values is 0"),
+        ("select ?", [1, 2], "has 1 parameter, but the number of values is 2"),
+        ("select 1", [1], "has 0 parameters, but the number of values is 1"),
+        ("select $2", [1], "has 2 parameters, but the number of values is 1"),
+        ("select $0", [1], "has 0 parameters, but the number of values is 1"),
+        ("select ?", "x", "a sequence or a mapping"),
+        ("select ?", b"x", "a sequence or a mapping"),
+        ("select ?", {1}, "a sequence or a mapping"),
+        ("select ?", 5, "a sequence or a mapping"),
+        ("select ?", iter([1]), "a sequence or a mapping"),
+        ("select ?", {"a": 1}, "the parameters have no names"),
+        ("select $a", [1], "has a name"),
+        ("select $a", {"b": 1}, "no value was given for the parameter a"),
+        ("select :a", [1], "or with a mapping [$]name or :name"),
+        ("select :a", {"b": 1}, "syntax error"),
+    ],
+)
+def test_values_that_do_not_fit(con: lakelite.Connection, sql: str, values: Any, words: str) -> None:
+    with pytest.raises(lakelite.ProgrammingError, match=words):
+        con.execute(sql, values)
+    assert con.execute("select count(*) from t").fetchone() == (3,)
+
+
+def test_what_counts_as_a_sequence_of_values(con: lakelite.Connection) -> None:
+    """ "A sequence is anything with __getitem__ and a length", in PEP 249's words; so are the sets of an executemany."""
+
+    class Row:
+        def __len__(self) -> int:
+            return 2
+
+        def __getitem__(self, index: int) -> int:
+            return (7, 8)[index]
+
+    for values in ((7, 8), [7, 8], range(7, 9), Row(), np.array([7, 8]), np.array([7, 8], dtype=object)):
+        assert con.execute("select ? + 0, ? + 0", values).fetchall() == [(7, 8)]
+    assert con.executemany("insert into t values (?, ?)", np.array([[7, 8], [9, 10]])).rowcount == 2
+    assert con.executemany("insert into t values (?, ?)", ((n, None) for n in range(2))).rowcount == 2
+    for wrong in ({"a": 1}, "ab", 5, None):
+        with pytest.raises(lakelite.ProgrammingError, match="parameter sets"):
+            con.executemany("insert into t values (?, ?)", wrong)
+
+
+def test_an_error_of_the_callers_own_sets_is_the_callers(con: lakelite.Connection) -> None:
+    def sets() -> Iterator[list[Any]]:
+        yield [1, "x"]
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        con.executemany("insert into t values (?, ?)", sets())
+    assert con.execute("select count(*) from t").fetchone() == (3,)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ([np.int64(1), np.int8(2)], [1, 2]),
+        ((np.float32(1.5), None), [1.5, None]),
+        ({"a": np.int64(1), "b": [np.bool_(True)]}, {"a": 1, "b": [True]}),
+        (np.array([1, 2]), [1, 2]),
+        (np.array([[1], [2]]), [[1], [2]]),
+        (np.float16(0.5), 0.5),
+        (np.timedelta64(5, "s"), dt.timedelta(seconds=5)),
+        (np.timedelta64(1500, "ns"), dt.timedelta(microseconds=1)),
+        (np.timedelta64("NaT"), None),
+        (np.datetime64("NaT"), None),
+        (np.datetime64("2020-01-01T00:00:00.000001", "ns"), dt.datetime(2020, 1, 1, 0, 0, 0, 1)),
+        (np.datetime64("NaT", "ns"), None),
+        (np.ma.masked, None),
+        (memoryview(b"ab"), b"ab"),
+        (decimal.Decimal("NaN"), None),
+        ((1, 2), [1, 2]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_values_as_they_come_from_elsewhere(con: lakelite.Connection, value: Any, expected: Any) -> None:
+    (found,) = con.execute("select ?", [value]).fetchone()
+    assert found == expected or (isinstance(value, decimal.Decimal) and math.isnan(found))
+
+
+@pytest.mark.parametrize(
+    ("value", "type_name", "text"),
+    [
+        (np.datetime64("2020-01-01T00:00:00.000000001"), "TIMESTAMP_NS", "2020-01-01 00:00:00.000000001"),
+        (np.datetime64("1969-12-31T23:59:59.999999999999", "ps").astype("datetime64[ns]"), "TIMESTAMP_NS", "1969-12-31 23:59:59.999999999"),
+        (np.datetime64("20000-01-01T00:00:00.5"), "TIMESTAMP", "20000-01-01 00:00:00.5"),
+        (np.datetime64("2020-01-01T00:00:00.25", "ms"), "TIMESTAMP", "2020-01-01 00:00:00.25"),
+    ],
+    ids=str,
+)
+def test_moments_of_numpy(con: lakelite.Connection, value: Any, type_name: str, text: str) -> None:
+    """numpy gives a bare number for one that datetime cannot hold: it must not become one here."""
+    con.execute(f"create table m (a {type_name})")
+    con.execute("insert into m values (?)", [value])
+    con.execute("insert into m select $v", {"v": value})
+    con.executemany("insert into m values (?)", [[value], [None]])
+    assert con.execute("select typeof(?), a::varchar, count(*) from m group by a order by a", [value]).fetchall() == [
+        (type_name, text, 3),
+        (type_name, None, 1),
+    ]
+    assert con.execute("delete from m where a = ?", [value]).rowcount == 3
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        object(),
+        {1, 2},
+        1 + 2j,
+        Path("/x"),
+        (n for n in ()),
+        2**200,
+        "half \ud800",
+        np.timedelta64(1, "M"),
+        np.datetime64(1, "fs"),
+        np.complex64(1),
+        [object()],
+        {"a": {1}},
+        print,
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_values_that_sql_cannot_hold(con: lakelite.Connection, value: Any) -> None:
+    for sql in ("select ?", "insert into t values (1, ?)", "insert into t select 1, ?", "delete from t where b = ?"):
+        with pytest.raises(lakelite.DatabaseError):
+            con.execute(sql, [value])
+        with pytest.raises(lakelite.DatabaseError):
+            con.execute(sql.replace("?", "[$v]"), {"v": value})
+    assert con.execute("select count(*) from t").fetchone() == (3,)
 
 
 def test_a_colon_is_a_parameter_only_where_the_mapping_has_the_name(con: lakelite.Connection) -> None:

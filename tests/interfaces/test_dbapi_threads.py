@@ -1,9 +1,13 @@
-"""Threads that share a connection, and interrupt()."""
+"""Threads that share a connection, interrupt() and close()."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -90,3 +94,131 @@ def test_interrupt_with_nothing_running(con: lakelite.Connection) -> None:
     con.interrupt()
     assert con.execute("select count(*) from t").fetchone() == (3,)
     assert con.execute("insert into t values (4, 'x')").rowcount == 1
+
+
+def run_in_thread(work: Callable[[], object]) -> tuple[threading.Thread, list[BaseException]]:
+    """Starts it; what it raised is in the list once the thread is over."""
+    failed: list[BaseException] = []
+
+    def body() -> None:
+        try:
+            work()
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    return thread, failed
+
+
+@pytest.mark.parametrize("sql", ["select a.range from range(3000000) a", "select sum(hash(a.range)) from range(100000000) a"])
+def test_close_waits_for_a_fetch_of_another_thread(con: lakelite.Connection, sql: str) -> None:
+    cursor = con.execute(sql)
+    begun = threading.Event()
+
+    def read() -> int:
+        begun.set()
+        return len(cursor.fetchall())
+
+    thread, failed = run_in_thread(read)
+    begun.wait()
+    time.sleep(0.05)
+    con.close()
+    thread.join()
+    assert all(isinstance(error, lakelite.InterfaceError) and "closed" in str(error) for error in failed)
+    with pytest.raises(lakelite.InterfaceError, match="connection is closed"):
+        cursor.fetchall()
+
+
+def test_close_waits_for_a_statement_of_another_thread(lake: lakelite.Connection, tmp_path: Path) -> None:
+    lake.execute("create table t (a bigint)")
+    begun = threading.Event()
+
+    def write() -> None:
+        begun.set()
+        lake.execute("insert into t select hash(range) // 3 from range(2000000)")
+
+    thread, failed = run_in_thread(write)
+    begun.wait()
+    time.sleep(0.05)
+    lake.close()
+    thread.join()
+    with lakelite.connect(tmp_path / "lake") as other:
+        count = other.execute("select count(*) from t").fetchone()[0]
+    assert (count, [type(error) for error in failed]) in ((2000000, []), (0, [lakelite.InterfaceError]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_close_and_interrupt_among_busy_threads(tmp_path: Path, seed: int) -> None:
+    """Whatever the moment: a statement is done, or fails with an error of ours; nothing hangs, and the lake stays whole."""
+    con = lakelite.connect(tmp_path / "lake", autocommit=True)
+    con.execute("create table t (n integer, k integer)")
+    done: dict[int, int] = {}
+
+    def work(number: int) -> None:
+        done[number] = 0
+        while True:
+            try:
+                with con.transaction():
+                    con.execute("insert into t values (?, 1)", [number])
+                    con.execute("insert into t select ?, 2 from range(1)", [number])
+                done[number] += 1
+                cursor = con.execute("select * from t a, t b")
+                assert len(cursor.fetchmany(1)) == 1
+                for _ in cursor:
+                    pass
+            except lakelite.OperationalError as error:
+                assert "interrupted" in str(error)  # noqa: PT017  (others are raised)
+            except lakelite.InterfaceError as error:
+                assert "connection is closed" in str(error)  # noqa: PT017
+                return
+
+    running = [run_in_thread(lambda number=number: work(number)) for number in range(3)]
+    for _ in range(40):
+        time.sleep(0.005 * (seed + 1))
+        con.interrupt()
+    con.close()
+    for thread, _ in running:
+        thread.join(60)
+        assert not thread.is_alive()
+    assert [failed for _, failed in running] == [[], [], []]
+    with pytest.raises(lakelite.InterfaceError, match="closed"):
+        con.interrupt()
+    with lakelite.connect(tmp_path / "lake", read_only=True) as other:
+        found = other.execute("select n, count(*) filter (where k = 1), count(*) filter (where k = 2) from t group by n order by n").fetchall()
+    assert all(first == second >= done[n] and first <= done[n] + 1 for n, first, second in found)
+
+
+def test_threads_that_share_a_cursor_do_not_meet_in_a_fetch(con: lakelite.Connection) -> None:
+    """Not promised by threadsafety 2, but each row still comes once."""
+    cursor = con.execute("select range from range(200000)")
+    found: list[list[tuple[int]]] = []
+
+    def read() -> None:
+        while rows := cursor.fetchmany(1000):
+            found.append(rows)
+
+    running = [run_in_thread(read) for _ in range(4)]
+    for thread, _ in running:
+        thread.join()
+    assert [failed for _, failed in running] == [[]] * 4
+    assert sorted(n for rows in found for (n,) in rows) == list(range(200000))
+    assert cursor.rownumber is not None
+
+
+def test_a_cursor_of_a_forked_child_is_refused(con: lakelite.Connection) -> None:
+    cursor = con.execute("select a from t order by a")
+    assert cursor.fetchone() == (1,)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads
+        pid = os.fork()
+    if pid == 0:
+        refused = 0
+        for use in (cursor.fetchall, lambda: con.execute("select 1"), con.cursor, con.interrupt, lambda: con.transaction().__enter__()):
+            try:
+                use()
+            except lakelite.InterfaceError as error:
+                refused += "another process" in str(error)
+        os._exit(refused)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 5
+    assert cursor.fetchall() == [(2,), (3,)]

@@ -172,7 +172,7 @@ def test_commands(monkeypatch, tmp_path):
     lines = [".help", ".mode", ".mode csv", ".mode", ".mode x", ".tables", f".read '{script}'", ".read nowhere", ".read", ".x", "\\d", ".exit"]
     said, _ = session(monkeypatch, lines, connection)
     assert connection.ran == ["SHOW TABLES", "q"]
-    for words in (".read FILE", "\nbox\n", "\ncsv\n", "no mode x", "No such file", ".read takes one file", "no command .x", "no command \\d"):
+    for words in (".read FILE", "\nbox\n", "\ncsv\n", "no mode x", "no such file", ".read takes one file", "no command .x", "no command \\d"):
         assert words in said
 
 

@@ -349,7 +349,7 @@ def _wrong_error(case: Case, outcome: Outcome, mine: list[int] | duckdb.Error, d
         return ["a conflict in autocommit"]
     if isinstance(mine, duckdb.Error) or (case.theirs.redefines and case.mine.queries) or case.theirs.name == "drop and create":
         return []  # a table of the same name is another table: M was bound to the one that was dropped
-    needed = case.mine.queries and not case.theirs.blind and not case.theirs.flush and isinstance(error, TransactionConflict)
+    needed = case.mine.queries and differs and not case.theirs.blind and isinstance(error, TransactionConflict)
     return [] if needed else [f"needless: {error!r}"]
 
 

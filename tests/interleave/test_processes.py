@@ -40,9 +40,9 @@ def test_processes_that_append_delete_and_update_one_table(lake: Any, tmp_path: 
 
 def test_counters_add_up_exactly(lake: Any, tmp_path: Path) -> None:
     lake.execute("CREATE TABLE t AS SELECT 0 AS v")
-    attempts = racing.race(racing.count_up, [(str(tmp_path / "lake"), 20)] * WORKERS)
+    met = racing.race(racing.count_up, [(str(tmp_path / "lake"), 20)] * WORKERS)
     assert lake.execute("SELECT v FROM t").fetchall() == [(20 * WORKERS,)]
-    assert max(map(max, attempts)) > 1, "the processes never met"
+    assert sum(map(sum, met)) > 0, "the processes never met"
     history_is_a_chain(lake)
 
 
@@ -130,7 +130,6 @@ def test_a_long_transaction_that_only_deletes_needs_no_replay(lake: Any, tmp_pat
             lake.execute("DELETE FROM t WHERE k = ?", [i])
         m.commit()
         assert m.last_commit.attempts == 1
-        assert m.last_commit.already_gone == 50
         assert {r.row_count for r in m.last_commit.resolutions} == {1}
     assert rows(lake, "FROM t") == [(k,) for k in range(60, 100)]
 

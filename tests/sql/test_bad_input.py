@@ -65,11 +65,11 @@ def test_in_a_transaction_each_undoes_only_itself(con: lakelite.Connection) -> N
 @pytest.mark.parametrize(
     ("sql", "parameters", "kind", "words"),
     [
-        ("select ?", None, "ProgrammingError", "1 parameters, 0 values"),
-        ("select ?", [], "ProgrammingError", "1 parameters, 0 values"),
-        ("select ?", [1, 2], "ProgrammingError", "1 parameters, 2 values"),
-        ("select 1", [1], "ProgrammingError", "0 parameters, 1 values"),
-        ("select $2", [1], "ProgrammingError", "2 parameters, 1 values"),
+        ("select ?", None, "ProgrammingError", "1 parameter ;; number of values is 0"),
+        ("select ?", [], "ProgrammingError", "1 parameter ;; number of values is 0"),
+        ("select ?", [1, 2], "ProgrammingError", "1 parameter ;; number of values is 2"),
+        ("select 1", [1], "ProgrammingError", "0 parameters ;; number of values is 1"),
+        ("select $2", [1], "ProgrammingError", "2 parameters ;; number of values is 1"),
         ("select ?, $1", [1], "ProgrammingError", "one style"),
         ("select ?, $a", {"a": 1}, "ProgrammingError", "one style"),
         ("select $a", {}, "ProgrammingError", "no value was given for the parameter a ;; mapping"),
@@ -80,15 +80,15 @@ def test_in_a_transaction_each_undoes_only_itself(con: lakelite.Connection) -> N
         ("select ?", b"x", "ProgrammingError", "a sequence or a mapping"),
         ("select ?", 5, "ProgrammingError", "a sequence or a mapping"),
         ("select ?", {1, 2}, "ProgrammingError", "a sequence or a mapping"),
-        ("select ?", [object()], "NotSupportedError", "type '<class 'object'>'"),
+        ("select ?", [object()], "NotSupportedError", "the Python type object ;; pass a number"),
         ("select ?", [2**200], "DataError", "too large"),
         ("select ?", ["\ud800"], "DataError", "surrogate"),
-        ("select ?::int", ["abc"], "DataError", "'abc' to INT32"),
-        ("insert into t values (?, ?, ?)", ["abc", "x", 1], "DataError", "'abc' to INT32"),
+        ("select ?::int", ["abc"], "DataError", "'abc' to INTEGER"),
+        ("insert into t values (?, ?, ?)", ["abc", "x", 1], "DataError", "'abc' to INTEGER"),
         ("insert into t values (?, ?, ?)", [2**40, "x", 1], "DataError", "out of range"),
         ("insert into t values (?, ?, ?)", [None, "x", 1], "IntegrityError", "t.a"),
         ("insert into t values (?, ?)", [1, "x"], "ProgrammingError", "3 columns"),
-        ("delete from t where a = ?", ["abc"], "DataError", "'abc' to INT32"),
+        ("delete from t where a = ?", ["abc"], "DataError", "'abc' to INTEGER"),
         ("update t set a = ?", [None], "IntegrityError", "t.a"),
         ("copy t from ?", [5], "ProgrammingError", "path of COPY"),
         ("copy t from ?", [None], "ProgrammingError", "path of COPY"),
@@ -101,9 +101,7 @@ def test_wrong_parameters_are_refused(con: lakelite.Connection, sql: str, parame
     assert all(word in str(error) for word in words.split(" ;; ")), error
 
 
-@pytest.mark.parametrize(
-    "sql", ["create table v (a int default ?)", "set inline_rows = ?", "select :a", "select * from ?", "select [1, 2][:a]", "select {b: :a}"]
-)
+@pytest.mark.parametrize("sql", ["create table v (a int default ?)", "select :a", "select * from ?", "select [1, 2][:a]", "select {b: :a}"])
 def test_a_parameter_where_none_can_stand_is_refused(con: lakelite.Connection, sql: str) -> None:
     for parameters in ([1], {"b": 1}):
         assert isinstance(state_kept(con, lambda: con.execute(sql, parameters)), lakelite.ProgrammingError)  # noqa: B023

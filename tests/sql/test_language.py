@@ -144,7 +144,8 @@ def test_a_transaction_reads_its_own_writes(lake: lakelite.Connection, tmp_path:
         assert other.execute("from t").fetchall() == [(1,)]
         assert other.execute("show tables").fetchall() == [("elsewhere",), ("t",)]
         other.execute("insert into elsewhere values (1); create table third as select 1 as x; create schema s2")
-        assert lake.execute("show tables").fetchall() == [("elsewhere",), ("t",), ("u",)]
+        assert lake.execute("show tables").fetchall() == [("elsewhere",), ("t",)]
+        assert lake.execute("show tables from s").fetchall() == [("u",)]
         assert lake.execute("from elsewhere").fetchall() == [(0,)]
         lake.execute("commit")
         assert other.execute("select sum(a) from t").fetchall() == [(23,)]

@@ -73,7 +73,7 @@ def test_a_table_that_was_not_there_yet(lake: lakelite.Connection, query: str, e
     with pytest.raises(lakelite.ProgrammingError) as caught:
         lake.execute(query)
     assert error in str(caught.value)
-    assert "SHOW TABLES" not in str(caught.value)
+    assert "SHOW ALL TABLES" not in str(caught.value)
 
 
 def test_show_knows_the_settings_of_duckdb(lake: lakelite.Connection) -> None:

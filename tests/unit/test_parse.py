@@ -11,7 +11,8 @@ from hypothesis import strategies as some
 from lakelite import errors
 from lakelite.language import statements as st
 from lakelite.language.parse import iter_statements, parse_script
-from lakelite.language.statements import Name, Sql, TimeTravel
+from lakelite.language.statements import Name, Sql, TableChanges, TimeTravel
+from lakelite.language.travel import name_in
 
 
 def one(text: str, named: frozenset[str] | None = None) -> st.Statement:
@@ -120,6 +121,18 @@ ACCEPTED: list[tuple[str, st.Operation]] = [
     ("END TRANSACTION", st.Commit()),
     ("ROLLBACK WORK", st.Rollback()),
     ("ABORT", st.Rollback()),
+    ("RESTORE TABLE t TO VERSION AS OF 3", st.RestoreTable(t(14), TimeTravel(t(14), "version", "3"))),
+    ("restore s.t to timestamp as of ?", st.RestoreTable(Name("s", "t", 8), TimeTravel(Name("s", "t", 8), "timestamp", "$1"))),
+    ("RESTORE t TO VERSION AS OF ($n + 1)", st.RestoreTable(t(8), TimeTravel(t(8), "version", "($n + 1)"))),
+    ("SAVEPOINT a", st.Savepoint("a")),
+    ('SAVEPOINT "a b"', st.Savepoint("a b")),
+    ("RELEASE a", st.Release("a", 8)),
+    ("RELEASE SAVEPOINT a", st.Release("a", 18)),
+    ("ROLLBACK TO a", st.RollbackTo("a", 12)),
+    ("ROLLBACK WORK TO SAVEPOINT a", st.RollbackTo("a", 27)),
+    ("ROLLBACK TRANSACTION TO savepoint", st.RollbackTo("savepoint", 24)),
+    ("ROLLBACK TO SAVEPOINT savepoint", st.RollbackTo("savepoint", 22)),
+    ("SET commit_message = ?", st.SetOption("commit_message", "$1")),
     ("SET Isolation_Level = 'snapshot'", st.SetOption("isolation_level", "'snapshot'")),
     ("SET SESSION a TO -1", st.SetOption("a", "-1")),
     ("SET GLOBAL a = true", st.SetOption("a", "true", for_lake=True)),
@@ -129,6 +142,8 @@ ACCEPTED: list[tuple[str, st.Operation]] = [
     ("SHOW TABLES FROM s", st.ShowTables("s", False)),
     ("SHOW ALL TABLES", st.ShowTables(None, True)),
     ("SHOW SCHEMAS", st.ShowSchemas()),
+    ("SHOW CREATE TABLE s.t", st.ShowCreateTable(Name("s", "t", 18))),
+    ("DESCRIBE lake.tables", st.Query(sql("DESCRIBE lake.tables", 9))),
     ("SHOW ALL", st.ShowSettings(None)),
     ("SHOW threads", st.ShowSettings("threads")),
     ("SHOW SELECT 1", st.Query(sql("SHOW SELECT 1", 0))),
@@ -159,7 +174,7 @@ def test_a_broken_statement_does_not_stop_those_before_it() -> None:
         next(statements)
 
 
-V3 = TimeTravel(t(14), "version", "3", False)
+V3 = TimeTravel(t(14), "version", "3")
 
 
 @pytest.mark.parametrize(
@@ -168,25 +183,74 @@ V3 = TimeTravel(t(14), "version", "3", False)
         ("SELECT * FROM t AT (VERSION => 3)", ("SELECT * FROM ", V3)),
         ("SELECT * FROM t FOR VERSION AS OF 3 WHERE a", ("SELECT * FROM ", V3, " WHERE a")),
         ("SELECT * FROM t at(version=>3)LEFT JOIN u", ("SELECT * FROM ", V3, "LEFT JOIN u")),
-        ("SELECT * FROM t AT (VERSION => 3) x", ("SELECT * FROM ", TimeTravel(t(14), "version", "3", True), " x")),
-        ('SELECT * FROM t AT (VERSION => 3) AS "x"', ("SELECT * FROM ", TimeTravel(t(14), "version", "3", True), ' AS "x"')),
-        ("FROM x: t AT (VERSION => 3)", ("FROM x: ", TimeTravel(t(8), "version", "3", True))),
-        ('FROM "s" . "a t" AT (VERSION => (1 + 2))', ("FROM ", TimeTravel(Name("s", "a t", 5), "version", "(1 + 2)", False))),
+        ("SELECT * FROM t AT (VERSION => 3) x", ("SELECT * FROM ", TimeTravel(t(14), "version", "3"), " x")),
+        ('SELECT * FROM t AT (VERSION => 3) AS "x"', ("SELECT * FROM ", TimeTravel(t(14), "version", "3"), ' AS "x"')),
+        ("FROM x: t AT (VERSION => 3)", ("FROM x: ", TimeTravel(t(8), "version", "3"))),
+        ('FROM "s" . "a t" AT (VERSION => (1 + 2))', ("FROM ", TimeTravel(Name("s", "a t", 5), "version", "(1 + 2)"))),
         (
             "FROM t FOR TIMESTAMP AS OF '2020-01-01'::DATE UNION FROM u",
-            ("FROM ", TimeTravel(t(5), "timestamp", "'2020-01-01'::DATE", False), " UNION FROM u"),
+            ("FROM ", TimeTravel(t(5), "timestamp", "'2020-01-01'::DATE"), " UNION FROM u"),
         ),
-        ("FROM t FOR SYSTEM_TIME AS OF TIMESTAMP '2020-01-01' o", ("FROM ", TimeTravel(t(5), "timestamp", "TIMESTAMP '2020-01-01'", True), " o")),
-        ("FROM t FOR TIMESTAMP AS OF now() ORDER BY 1", ("FROM ", TimeTravel(t(5), "timestamp", "now()", False), " ORDER BY 1")),
-        ("FROM t FOR TIMESTAMP AS OF (now() - INTERVAL 1 DAY)", ("FROM ", TimeTravel(t(5), "timestamp", "(now() - INTERVAL 1 DAY)", False))),
+        ("FROM t FOR SYSTEM_TIME AS OF TIMESTAMP '2020-01-01' o", ("FROM ", TimeTravel(t(5), "timestamp", "TIMESTAMP '2020-01-01'"), " o")),
+        ("FROM t FOR TIMESTAMP AS OF now() ORDER BY 1", ("FROM ", TimeTravel(t(5), "timestamp", "now()"), " ORDER BY 1")),
+        ("FROM t FOR TIMESTAMP AS OF (now() - INTERVAL 1 DAY)", ("FROM ", TimeTravel(t(5), "timestamp", "(now() - INTERVAL 1 DAY)"))),
         (
             "FROM t AT (VERSION => 1), t AT (VERSION => 2) /* AT (VERSION => 9) */ b",
-            ("FROM ", TimeTravel(t(5), "version", "1", False), ", ", TimeTravel(t(26), "version", "2", True), " /* AT (VERSION => 9) */ b"),
+            ("FROM ", TimeTravel(t(5), "version", "1"), ", ", TimeTravel(t(26), "version", "2"), " /* AT (VERSION => 9) */ b"),
         ),
     ],
 )
 def test_time_travel_becomes_a_hole(text: str, parts: tuple[str | TimeTravel, ...]) -> None:
     assert op(text).sql.parts == parts
+
+
+CHANGES = TableChanges("'t'", "1", "2 + 3", 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("FROM table_changes('t', 1, 2 + 3)", ("FROM ", CHANGES)),
+        ("FROM Table_Changes('t',1,2 + 3)c WHERE a", ("FROM ", CHANGES, "c WHERE a")),
+        ("FROM table_changes(?, abs(1, 2), $$x$$) JOIN u", ("FROM ", TableChanges("$1", "abs(1, 2)", "$$x$$", 5), " JOIN u")),
+        ("FROM u, table_changes('t', 1, 2)", ("FROM u, ", TableChanges("'t'", "1", "2", 8))),
+        ("FROM u JOIN v ON f(u.a, v.a), table_changes('t', 1, 2)", ("FROM u JOIN v ON f(u.a, v.a), ", TableChanges("'t'", "1", "2", 30))),
+        ("SELECT table_changes FROM table_changes AS t(table_changes)", ("SELECT table_changes FROM table_changes AS t(table_changes)",)),
+    ],
+)
+def test_table_changes_becomes_a_hole(text: str, parts: tuple[str | TableChanges, ...]) -> None:
+    assert op(text).sql.parts == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("SELECT table_changes('t', 1, 2)", 8),
+        ("SELECT a, table_changes('t', 1, 2) FROM t", 11),
+        ("SELECT count(table_changes('t', 1, 2)) FROM t", 14),
+        ("FROM t ORDER BY a, table_changes('t', 1, 2)", 20),
+        ("FROM t WHERE a = table_changes('t', 1, 2)", 18),
+        ("VALUES (1, table_changes('t', 1, 2))", 12),
+        ("FROM table_changes('t', 1)", 6),
+        ("FROM table_changes('t', 1, 2, 3)", 6),
+        ("FROM table_changes('t', 1, )", 28),
+    ],
+)
+def test_table_changes_where_it_cannot_stand(text: str, column: int) -> None:
+    with pytest.raises(errors.ProgrammingError, match="table_changes") as caught:
+        op(text)
+    assert caught.value.position.column == column
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("t", Name(None, "t")), ("s.t", Name("s", "t")), ('"a.b" . "c ""d"', Name("a.b", 'c "d')), ("", None), ("a b", None), ("a.", None), (".a", None),
+        ("a.b.c", None), ("'t'", None), ("t;", None), ('"', None), ('""', None), ("a-b", None), ("t -- x", Name(None, "t")),
+    ],
+)  # fmt: skip
+def test_the_name_that_a_text_is(text: str, name: Name | None) -> None:
+    assert name_in(text) == name
 
 
 def test_time_travel_in_every_kind_of_query() -> None:
@@ -204,10 +268,10 @@ def test_time_travel_in_every_kind_of_query() -> None:
 
 def test_a_hole_takes_its_parameters_with_it() -> None:
     statement = one("SELECT ? FROM t AT (VERSION => ?) WHERE a = ?")
-    assert statement.operation == st.Query(Sql(("SELECT $1 FROM ", TimeTravel(t(14), "version", "$2", False), " WHERE a = $3"), ("1", "3"), 0))
+    assert statement.operation == st.Query(Sql(("SELECT $1 FROM ", TimeTravel(t(14), "version", "$2"), " WHERE a = $3"), ("1", "3"), 0))
     assert statement.parameters == ("1", "2", "3")
     statement = one("FROM t FOR VERSION AS OF :v x", frozenset("v"))
-    assert statement.operation == st.Query(Sql(("FROM ", TimeTravel(t(5), "version", "$v", True), " x"), (), 0))
+    assert statement.operation == st.Query(Sql(("FROM ", TimeTravel(t(5), "version", "$v"), " x"), (), 0))
     assert statement.parameters == ("v",)
 
 

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lakelite.cells import width
 from lakelite.interfaces.render import MODES, Style, show
-from lakelite.interfaces.values import as_json, elide, is_numeric, message, plain, visible, width
+from lakelite.interfaces.values import as_json, elide, is_numeric, message, plain, visible
 
 
 class Result:

@@ -1,0 +1,39 @@
+"""What happened to the fragments of one table between two snapshots, read from the catalog. Nothing else of the table is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lakelite import deletion
+from lakelite.catalog.store import Catalog
+from lakelite.model import Fragment, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """A fragment: the snapshots that brought it and took it away (None: it is still there), and its deletion vectors in order.
+
+    Those are the one that was in force before the first snapshot that was asked for, and all that came up to the last.
+    """
+
+    fragment: Fragment
+    born: int
+    gone: int | None
+    vectors: Sequence[deletion.DeletionVector]
+
+
+def lives(catalog: Catalog, table: Table, first: int, last: int) -> list[Life]:
+    """The fragments that came, went or lost rows in the snapshots from `first` to `last`, by their ids."""
+    rows = catalog.rows("fragments_touched", table_id=table.table_id, first=first, last=last)
+    vectors: dict[int, list[deletion.DeletionVector]] = {row[0]: [] for row in rows}
+    for row in catalog.rows("vectors_touched", fragments=json.dumps(list(vectors)), first=first, last=last):
+        vectors[row[0]].append(deletion.decode(deletion.Encoded(*row[1:5]), row[5]))
+    return [Life(Fragment(*(*row[:8], bool(row[8]))), row[9], row[10], vectors[row[0]]) for row in rows]
+
+
+def kinds(catalog: Catalog, table: Table, first: int, last: int) -> dict[int, frozenset[str]]:
+    """What each snapshot from `first` to `last` that touched the table did to it."""
+    rows = catalog.rows("table_effects", table_id=table.table_id, first=first, last=last)
+    return {snapshot: frozenset(text.split(",")) for snapshot, text in rows}

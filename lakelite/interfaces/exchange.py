@@ -1,0 +1,73 @@
+"""Results for other libraries: pandas, Polars, pyarrow and whatever takes an Arrow stream. What a cursor offers beside `fetch`.
+
+Types are those of DuckDB's own exports. Each call takes what is left of the result. pandas and Polars are never required:
+they are imported by the call that is named after them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from lakelite.batches import uncomplaining
+from lakelite.errors import InterfaceError, NotSupportedError
+from lakelite.results import Result
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow as pa
+
+ROWS_PER_BATCH = 131_072
+
+
+class Exports(ABC):
+    """The whole result at once, or as a stream."""
+
+    @abstractmethod
+    def _left(self) -> Result:
+        """The rows that are left, as a result that DuckDB streams."""
+
+    def df(self) -> pandas.DataFrame:
+        """The rows that are left as a pandas DataFrame. InterfaceError if pandas is not installed."""
+        _needed("pandas")
+        return self._left().take(lambda cursor: cursor.df())
+
+    def pl(self) -> polars.DataFrame:
+        """The rows that are left as a Polars DataFrame. NotSupportedError for a type that Polars has not."""
+        library = _needed("polars")
+        table = self.to_arrow()
+        try:
+            frame: polars.DataFrame = library.from_arrow(table, rechunk=False)
+        except library.exceptions.PolarsError as error:
+            raise NotSupportedError(f"Polars cannot take these columns: {error}", hint="cast them in the query, or use to_arrow()") from error
+        return frame
+
+    def to_arrow(self) -> pa.Table:
+        """The rows that are left as a pyarrow Table."""
+        return self._left().take(lambda cursor: uncomplaining(cursor.to_arrow_table))
+
+    def fetch_record_batch(self, rows_per_batch: int = ROWS_PER_BATCH) -> pa.RecordBatchReader:
+        """The rows that are left as a pyarrow RecordBatchReader, which reads them when they are asked for; memory does not grow with them.
+
+        For that the query runs once more, as a stream; where rows were fetched before, or the query reads DataFrames, the rest
+        is copied in memory instead. The snapshot is kept until the reader was read to its end or is collected.
+        """
+        if not isinstance(rows_per_batch, int) or rows_per_batch < 1:
+            raise InterfaceError("rows_per_batch is a whole number, 1 or more")
+        return self._left().batches(rows_per_batch).reader()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The same as an Arrow stream in a PyCapsule: pyarrow, pandas, Polars, DuckDB and others take the cursor itself as a table."""
+        capsule: object = self.fetch_record_batch().__arrow_c_stream__(requested_schema)
+        return capsule
+
+
+def _needed(library: str) -> Any:
+    try:
+        return import_module(library)
+    except ModuleNotFoundError as error:
+        if error.name != library:
+            raise
+        raise InterfaceError(f"{library} is not installed", hint=f'pip install "lakelite[{library}]"') from error

@@ -1,0 +1,41 @@
+"""The variables that the code which called lakelite can see: DataFrames among them are tables in SQL.
+
+Promises: lakelite's own frames are never looked into, nothing is looked up before a statement asks for a name, and no frame is
+kept once the call is over: a frame keeps everything alive that its variables hold.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+_OWN = __name__.partition(".")[0]
+
+
+class Scope:
+    """The variables of a caller, for the time of one call."""
+
+    def __init__(self, frame: FrameType | None) -> None:
+        self._frame = frame
+
+    def __call__(self, name: str) -> Any:
+        """The value of a variable: a local one, else a global one; None where there is none of that name."""
+        if self._frame is None:
+            return None
+        found = self._frame.f_locals.get(name)
+        return self._frame.f_globals.get(name) if found is None else found
+
+    def __enter__(self) -> Scope:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._frame = None
+
+
+def of_caller() -> Scope:
+    """The scope of the innermost frame that is none of lakelite's own."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == _OWN:
+        frame = frame.f_back
+    return Scope(frame)

@@ -1,0 +1,84 @@
+"""DuckDB's errors as ours: the class by the kind of error, the words in `wording`, the place in the user's text in `places`."""
+
+from __future__ import annotations
+
+import re
+
+import duckdb
+
+from lakelite import errors
+from lakelite.errors import Position
+from lakelite.mapping import places
+from lakelite.mapping.names import NO_NAMES, Names
+from lakelite.mapping.wording import worded
+from lakelite.mapping.words import Words
+
+NOT_NULL_MARK = "lakelite: NOT NULL constraint failed: "  # how our own error() call is known
+_PREFIX = re.compile(r"^([A-Za-z][A-Za-z-]*(?: [A-Za-z-]+){0,3}) (?:Error|Exception): ")
+_KINDS: tuple[tuple[type[BaseException], type[errors.DatabaseError]], ...] = (
+    (duckdb.InterruptException, errors.OperationalError),
+    (duckdb.PermissionException, errors.OperationalError),
+    (duckdb.SequenceException, errors.DataError),
+    (duckdb.DependencyException, errors.ProgrammingError),
+    (duckdb.FatalException, errors.InternalError),
+    (duckdb.IntegrityError, errors.IntegrityError),
+    (duckdb.DataError, errors.DataError),
+    (duckdb.InvalidInputException, errors.DataError),
+    (duckdb.NotSupportedError, errors.NotSupportedError),
+    (duckdb.ProgrammingError, errors.ProgrammingError),
+    (duckdb.InternalError, errors.InternalError),
+    (duckdb.OperationalError, errors.OperationalError),
+    (duckdb.Error, errors.OperationalError),
+)
+_BY_PREFIX: dict[str, type[duckdb.Error]] = {
+    "interrupt": duckdb.InterruptException,
+    "permission": duckdb.PermissionException,
+    "sequence": duckdb.SequenceException,
+    "dependency": duckdb.DependencyException,
+    "fatal": duckdb.FatalException,
+    "constraint": duckdb.ConstraintException,
+    "conversion": duckdb.ConversionException,
+    "out of range": duckdb.OutOfRangeException,
+    "mismatch type": duckdb.TypeMismatchException,
+    "invalid input": duckdb.InvalidInputException,
+    "invalid type": duckdb.InvalidTypeException,
+    "not implemented": duckdb.NotImplementedException,
+    "parser": duckdb.ParserException,
+    "syntax": duckdb.SyntaxException,
+    "binder": duckdb.BinderException,
+    "catalog": duckdb.CatalogException,
+    "internal": duckdb.InternalException,
+    "out of memory": duckdb.OutOfMemoryException,
+    "io": duckdb.IOException,
+    "http": duckdb.HTTPException,
+    "connection": duckdb.ConnectionException,
+    "serialization": duckdb.SerializationException,
+    "transactioncontext": duckdb.TransactionException,
+}
+
+
+def carried(error: BaseException) -> duckdb.Error | None:
+    """DuckDB's error where another library hands its message on as one of its own (an Arrow stream does); None if it does not."""
+    found = _PREFIX.match(str(error))
+    kind = _BY_PREFIX.get(found[1].lower()) if found else None
+    return kind(str(error)) if kind else None
+
+
+def engine_error(error: duckdb.Error, text: str, names: Names = NO_NAMES) -> errors.DatabaseError:
+    """Our error for DuckDB's. `text`: the statement as the user wrote it; `names`: what it could have meant."""
+    theirs = type(error)
+    message, quoted = places.quoted_line(str(error))
+    bare = _PREFIX.sub("", message)
+    if NOT_NULL_MARK in bare:
+        theirs, bare = duckdb.ConstraintException, f"NOT NULL constraint failed: {bare.split(NOT_NULL_MARK, 1)[1].strip()}"
+    at = places.place(text, quoted) if quoted else None
+    words = worded(theirs, bare, text, names, at)
+    kind = words.kind or next(ours for known, ours in _KINDS if issubclass(theirs, known))
+    return kind(words.message, hint=words.hint, position=_position(at, words, text))
+
+
+def _position(at: Position | None, words: Words, text: str) -> Position | None:
+    """DuckDB's place, unless what the message names stands elsewhere."""
+    if at is not None and (words.name is None or places.names_at(at, words.name)):
+        return at
+    return places.only_place(text, words.thing or words.name or "", item=words.is_item)

@@ -1,0 +1,47 @@
+"""Memory, interruption, Python objects, extensions, and DuckDB's own bugs."""
+
+from __future__ import annotations
+
+import re
+
+from lakelite.errors import DataError
+from lakelite.mapping.words import Rule, Said, Words, rule
+
+HANDED_OVER = "lake_handed_over"  # the name that the rows of con.append have for DuckDB
+REPORT = "this is a bug of DuckDB's: please report it with the statement; open the lake again if the next statement fails too"
+
+
+def _interrupted(found: re.Match[str], said: Said) -> Words:
+    return Words("interrupted", "the statement was undone; run it again if you want it")
+
+
+def _memory(found: re.Match[str], said: Said) -> Words:
+    used = re.search(r"\(([^()]* used)\)", found[0])
+    advice = "SET memory_limit = '8GB' allows more, SET threads = 1 needs less"
+    if "max_temp_directory_size" in found[0]:
+        return Words("the disk has no room for what the statement has to spill", f"free some space; {advice}")
+    return Words(f"out of memory{f': {used[1]}' if used else ''}", advice)
+
+
+def _invalidated(found: re.Match[str], said: Said) -> Words:
+    hint = "close the connection and open the lake again: what was committed is safe"
+    return Words("DuckDB failed before and can do nothing more in this connection", hint)
+
+
+def _python(found: re.Match[str], said: Said) -> Words:
+    what = "the rows" if found[1] == HANDED_OVER else found[1]
+    return Words(f"reading {what} failed: {found[2].strip()}", "look at the object that gives the rows", kind=DataError)
+
+
+def _extension(found: re.Match[str], said: Said) -> Words:
+    return Words(f"the extension {found[1]} is not there", f"install it with DuckDB itself: INSTALL {found[1]}")
+
+
+RULES: tuple[Rule, ...] = (
+    rule(r"^Interrupted!?$", _interrupted),
+    rule(r"(?:^|\n)Possible solutions:\n\* Reducing the number of threads.*", _memory),
+    rule(r"^(?:could not allocate|failed to allocate|failed to offload).*", _memory),
+    rule(r"database has been invalidated because of a previous fatal error", _invalidated),
+    rule(r"^reading the (?:stream|object) (?:of the Python object|registered as) '(.+?)' (?:as Arrow data )?failed: (.*)", _python),
+    rule(r"(?:automatically (?:install|load)\w* the required extension|^Extension) ['\"](\w+)['\"]", _extension),
+)

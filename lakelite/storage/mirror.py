@@ -1,0 +1,97 @@
+"""What DuckDB's own metadata functions say of the lake: `duckdb_tables()`, `duckdb_columns()`, …, and all that stands on them.
+
+Owns the database `lake_internal_mirror`, which holds an empty table for each table of the lake and an empty view for each system view,
+and macros that are called as DuckDB's functions and show these, and nothing internal, as what the database `memory` holds.
+`information_schema`, `pg_catalog`, `sqlite_master` and SHOW TABLES inside of a query read the same functions, so they follow.
+Our own bookkeeping asks `system.main.duckdb_columns()` and the like, which the macros do not reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from lakelite.contents import Namespace
+from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Table, quote
+
+MIRROR = "lake_internal_mirror"
+_OURS = f"system.main.duckdb_schemas() s ON s.database_name = 'memory' AND s.schema_name = f.schema_name WHERE f.database_name = '{MIRROR}'"
+_PLACE = "'memory' AS database_name, s.database_oid AS database_oid, s.oid AS schema_oid"
+_THEIRS = "database_name IN ('system', 'temp')"
+_EACH_IN_SCHEMA = ("columns", "constraints", "indexes", "sequences", "triggers")
+_SEEN_SCHEMAS = f"schema_name IN (SELECT schema_name FROM system.main.duckdb_schemas() WHERE database_name = '{MIRROR}')"
+
+
+class Mirror:
+    """Of one DuckDB instance. Used by one thread at a time."""
+
+    def __init__(self, do: Callable[[str], list[tuple[Any, ...]]]) -> None:
+        self._do = do
+        self._stamp = 0
+        self._schemas: set[str] = set()
+        self._tables: dict[tuple[str, str], Table] = {}
+
+    def update(self, namespace: Namespace, views: Mapping[str, Sequence[tuple[str, str]]]) -> None:
+        """Makes the functions tell of `namespace`, and of the system `views`: (name, type) of each column."""
+        if not self._schemas:
+            self._do(_made(views))
+            self._schemas = {MAIN_SCHEMA}
+        if self._stamp == namespace.stamp:
+            return
+        statements = [*self._gone(namespace), *self._new(namespace)]
+        if statements:
+            self._do("; ".join(statements))
+        self._schemas = set(namespace.schemas)
+        self._tables = dict(namespace.tables)
+        self._stamp = namespace.stamp
+
+    def _gone(self, namespace: Namespace) -> list[str]:
+        tables = [f"DROP TABLE IF EXISTS {_name(*key)}" for key in self._tables.keys() - namespace.tables.keys()]
+        return tables + [f"DROP SCHEMA IF EXISTS {MIRROR}.{quote(name)} CASCADE" for name in self._schemas - namespace.schemas.keys()]
+
+    def _new(self, namespace: Namespace) -> list[str]:
+        schemas = [s.name for key, s in namespace.schemas.items() if key not in self._schemas]
+        changed = [t for key, t in namespace.tables.items() if self._tables.get(key) != t]
+        made = [f"CREATE SCHEMA IF NOT EXISTS {place}.{quote(name)}" for name in schemas for place in (MIRROR, "memory")]
+        return made + [f"CREATE OR REPLACE TABLE {_name(t.schema_name, t.name)} ({_columns(t)})" for t in changed]
+
+
+def _name(schema: str, table: str) -> str:
+    return f"{MIRROR}.{quote(schema)}.{quote(table)}"
+
+
+def _columns(table: Table) -> str:
+    return ", ".join(f"{quote(c.name)} {c.declared}" for c in table.columns)
+
+
+def _made(views: Mapping[str, Sequence[tuple[str, str]]]) -> str:
+    """The database, the system views and the macros."""
+    places = [f"ATTACH IF NOT EXISTS ':memory:' AS {MIRROR}"]
+    places += [f"CREATE SCHEMA IF NOT EXISTS {place}.{RESERVED_SCHEMA}" for place in (MIRROR, "memory")]
+    shown = [
+        f"CREATE OR REPLACE VIEW {_name(RESERVED_SCHEMA, name)} AS SELECT {', '.join(f'NULL::{kind} AS {quote(column)}' for column, kind in columns)}"
+        for name, columns in views.items()
+    ]
+    return "; ".join([*places, *shown, *(f"CREATE OR REPLACE MACRO {call} AS TABLE {body}" for call, body in _macros().items())])
+
+
+def _macros() -> dict[str, str]:
+    named = f"'{MIRROR}.' || regexp_replace(table_name, '^memory[.]', '')"
+    known = f"memory.{RESERVED_SCHEMA}.tables c ON c.schema_name = f.schema_name AND c.table_name = f.table_name"
+    return {
+        **{f"duckdb_{kind}()": _listed(kind) for kind in _EACH_IN_SCHEMA},
+        "duckdb_tables()": _listed("tables", f"LEFT JOIN {known}", ", coalesce(c.row_count, f.estimated_size) AS estimated_size"),
+        "duckdb_views()": _listed("views", replaced=f", CASE WHEN f.schema_name <> '{RESERVED_SCHEMA}' THEN f.sql END AS sql"),
+        "duckdb_schemas()": f"FROM system.main.duckdb_schemas() WHERE {_THEIRS} OR (database_name = 'memory' AND {_SEEN_SCHEMAS})",
+        "duckdb_databases()": f"FROM system.main.duckdb_databases() WHERE {_THEIRS} OR database_name = 'memory'",
+        "duckdb_functions()": f"FROM system.main.duckdb_functions() WHERE {_THEIRS}",
+        "duckdb_types()": f"FROM system.main.duckdb_types() WHERE {_THEIRS} OR database_name = 'memory'",
+        "pragma_database_size()": "FROM system.main.pragma_database_size() WHERE database_name = 'memory'",
+        **{f"{name}(table_name)": f"FROM system.main.{name}({named})" for name in ("pragma_table_info", "pragma_show")},
+    }
+
+
+def _listed(kind: str, join: str = "", replaced: str = "") -> str:
+    """The rows of a function that the mirror gives, as those of `memory`, and DuckDB's own."""
+    function = f"system.main.duckdb_{kind}()"
+    return f"SELECT f.* REPLACE ({_PLACE}{replaced}) FROM {function} f {join} JOIN {_OURS} UNION ALL FROM {function} WHERE {_THEIRS}"

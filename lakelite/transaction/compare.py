@@ -1,0 +1,68 @@
+"""Whether rows that were handed out would come out the same on the head (resolver.md, rung 4 and the promise of each level).
+
+The query runs twice: where it stood, and on the head behind the statements that stood before it. The rows are compared as
+multisets, in order where the query orders them. What cannot be repeated counts as different. Writes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import duckdb
+
+from lakelite.contents import TableState
+from lakelite.errors import Error
+from lakelite.language import statements as st
+from lakelite.language.analyse import is_ordered, is_volatile, keeps_any_rows
+from lakelite.transaction import changes as ch
+from lakelite.transaction import row_ids, source
+from lakelite.transaction.execution import Execution
+from lakelite.transaction.record import Looked
+from lakelite.transaction.view import LakeView
+
+_BEFORE, _AFTER = "temp.lake_before", "temp.lake_after"
+
+
+def comes_out_the_same(looked: Looked, execution: Execution, work: ch.Work) -> bool:
+    """Whether the query gives the same rows in `work` on the view of `execution`, with or without the rows that blind appends added."""
+    if not looked.repeatable or is_volatile(looked.call.text) or keeps_any_rows(looked.call.text):
+        return False
+    try:
+        _keep(replace(execution, view=looked.view, pinned=[], _overlays={}), looked.work, looked, _BEFORE)
+        now = replace(execution, pinned=[], _overlays={})
+        return _gives(now, work, looked) or _gives(replace(now, shown_as=partial(_without_blind, now, looked.view), _overlays={}), work, looked)
+    except duckdb.InterruptException:
+        raise
+    except (duckdb.Error, Error):
+        return False
+    finally:
+        execution.engine.run(f"DROP TABLE IF EXISTS {_BEFORE}; DROP TABLE IF EXISTS {_AFTER}")
+
+
+def _without_blind(execution: Execution, base: LakeView, state: TableState) -> TableState:
+    """`state` as if no blind append had landed since `base`."""
+    ranges = execution.catalog.blind_births(state.table.table_id, base.snapshot_id, execution.view.snapshot_id)
+    return row_ids.without(execution, state, ranges) if ranges else state
+
+
+def _gives(execution: Execution, work: ch.Work, looked: Looked) -> bool:
+    """Whether it gives the rows that are kept in _BEFORE."""
+    _keep(execution, work, looked, _AFTER)
+    place = "rowid, " if is_ordered(looked.call.text) else ""
+    before, after = (f"SELECT {place}* FROM {name}" for name in (_BEFORE, _AFTER))
+    more = "SELECT count(*) FROM (({}) EXCEPT ALL ({}))"
+    differing = execution.engine.run(f"SELECT ({more.format(before, after)}) + ({more.format(after, before)})")
+    return int(differing[0][0]) == 0
+
+
+def _keep(execution: Execution, work: ch.Work, looked: Looked, name: str) -> None:
+    """Runs the query and keeps its rows as a temporary table."""
+    try:
+        sql = looked.operation.sql if isinstance(looked.operation, st.Query) else looked.operation.reads
+        text = source.render(execution, work, sql, looked.call)
+        source.prepare(execution, work, text)
+        source.execute(execution.engine.work, f"CREATE OR REPLACE TEMP TABLE {name} AS {text}\n", looked.call.values).fetchall()
+    finally:
+        while execution.pinned:  # emptied: the next run may be of the same execution
+            execution.lease.unpin(execution.pinned.pop())

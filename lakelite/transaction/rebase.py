@@ -1,0 +1,171 @@
+"""Moving what a transaction did from its base onto the head without running it again: rungs 1 to 3 of the ladder (resolver.md, section 3).
+
+    remap         its deleted rows are found where compactions moved them; those that winners deleted are simply gone
+    drop          what it had staged for a row that is gone: nothing is resurrected
+    re-evaluate   its row-local statements run, in order, on just the rows that are new at the head
+
+The outcome is what it would have done on the head. Decides nothing: resolve.py says whether this is enough.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from lakelite import deletion
+from lakelite.contents import TableState
+from lakelite.language import statements as st
+from lakelite.transaction import changes as ch
+from lakelite.transaction import row_ids
+from lakelite.transaction.delta import Delta
+from lakelite.transaction.record import Logged
+from lakelite.transaction.run import run
+from lakelite.transaction.transaction import Transaction
+from lakelite.transaction.view import LakeView
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
+
+@dataclass(frozen=True, slots=True)
+class Rebased:
+    """`work`: the transaction's state on the head. By table and the winner's snapshot: `lost`, rows that it had changed and that the
+    winner had deleted or changed before; `gained`, rows that the winner had added or changed and that it changes as well."""
+
+    work: ch.Work
+    lost: Mapping[tuple[int, int], int]
+    gained: Mapping[tuple[int, int], int]
+
+    @property
+    def correction(self) -> int:
+        """How many rows more its statements changed than on the base. An overwrite counts the rows that it inserts, and those are the same."""
+        changes = self.work.changes.tables
+        counted = [(n, table_id) for side, sign in ((self.gained, 1), (self.lost, -1)) for (table_id, _), m in side.items() for n in [sign * m]]
+        return sum(n for n, table_id in counted if "overwrite" not in changes[table_id].kinds)
+
+
+def delta_of(tx: Transaction, head: LakeView, table_id: int) -> Delta:
+    """What happened to a table that is there at the base and at the head."""
+    catalog = tx.execution.catalog
+    before, after = tx.base.namespace.by_id[table_id], head.namespace.by_id[table_id]
+    base, now = tx.base.state(before), head.state(after)
+    moved = any(fragment_id not in now.fragments for fragment_id in base.fragments)
+    return Delta(base, now, catalog.compositions(before, tx.base.snapshot_id, head.snapshot_id) if moved else {})
+
+
+def rebase(tx: Transaction, head: LakeView, deltas: Mapping[int, Delta]) -> Rebased:
+    """`deltas`: of every table that the transaction changed and winners touched. Unplaced where compositions do not tell."""
+    tables = dict(tx.work.changes.tables)
+    lost: Counter[tuple[int, int]] = Counter()
+    gained: Counter[tuple[int, int]] = Counter()
+    added: dict[int, Mapping[int, BitMap]] = {}
+    for table_id, delta in deltas.items():
+        if "compaction" in tables[table_id].kinds:
+            tables[table_id] = compaction(tables[table_id], delta)
+            continue
+        gone = delta.lost(tables[table_id].deleted)
+        lost.update(_killers(tx, head, delta.base, gone))
+        tables[table_id] = _moved(tx, tables[table_id], delta, gone)
+        if new := delta.added:
+            added[table_id] = new
+    for table_id, more in _reevaluated(tx, deltas, added).items():
+        tables[table_id] = _joined(tables[table_id], more)
+        for fragment_id, positions in more.deleted.items():
+            gained[(table_id, deltas[table_id].head.fragments[fragment_id].born or 0)] += len(positions)
+    changes = replace(tx.work.changes, tables=tables)
+    return Rebased(ch.Work(changes.names_over(head.namespace), changes), lost, gained)
+
+
+def _killers(tx: Transaction, head: LakeView, base: TableState, gone: Mapping[int, BitMap]) -> Counter[tuple[int, int]]:
+    """Which winner deleted how many of the rows in `gone`; those that a compaction had moved before count for the newest winner."""
+    found: Counter[tuple[int, int]] = Counter()
+    if not gone:
+        return found
+    table_id = base.table.table_id
+    versions, ends = tx.execution.catalog.deaths(base.table, tx.base.snapshot_id, head.snapshot_id)
+    left = {k: p.copy() for k, p in gone.items()}
+    for fragment_id, vector in versions:
+        if fragment_id in left:
+            found[(table_id, vector.born or 0)] += len(left[fragment_id] & vector.positions)
+            left[fragment_id] -= vector.positions
+    for fragment_id, rest in left.items():
+        found[(table_id, ends.get(fragment_id, head.snapshot_id))] += len(rest)
+    return +found
+
+
+def compaction(change: ch.TableChange, delta: Delta) -> ch.TableChange:
+    """A compaction on the head: what winners deleted in its sources is deleted in its outputs. Bins that another one took are dropped."""
+    kept = {k: made for k, made in change.made.items() if not any(_is_taken(delta, source) for source in made.sources)}
+    staged_deleted = {k: p for k, p in change.staged_deleted.items() if k in kept}
+    for staged_id, made in kept.items():
+        for source in made.sources:
+            if gone := _gone(delta, source):
+                there = deletion.positions_of(made.place(source, deletion.to_array(gone))[1])
+                staged_deleted[staged_id] = staged_deleted[staged_id] | there if staged_id in staged_deleted else there
+    sources = {source for made in kept.values() for source in made.sources}
+    return replace(
+        change,
+        table=delta.head.table,
+        deleted={k: p for k, p in change.deleted.items() if k in sources},
+        staged={k: s for k, s in change.staged.items() if k in kept},
+        staged_deleted=staged_deleted,
+        made=kept,
+    )
+
+
+def _is_taken(delta: Delta, source: int) -> bool:
+    """Whether another compaction has moved the rows of a source."""
+    return source not in delta.head.fragments and any(made.has_source(source) for made in delta.compositions.values())
+
+
+def _gone(delta: Delta, source: int) -> BitMap:
+    """The positions of a source that winners deleted. One that they emptied must not come back from the dead."""
+    if source not in delta.base.fragments:  # emptied before the base, to which the compaction was moved then
+        return deletion.span(0, 0)
+    alive = delta.base.alive(source)
+    return alive - delta.head.alive(source) if source in delta.head.fragments else alive
+
+
+def _moved(tx: Transaction, change: ch.TableChange, delta: Delta, gone: Mapping[int, BitMap]) -> ch.TableChange:
+    staged_deleted = dict(change.staged_deleted)
+    if gone and any(s.fragment.has_row_ids for s in change.staged.values()):
+        ids = row_ids.ids_of(tx.execution, delta.base, gone)
+        staged = TableState(
+            change.table, {k: s.fragment for k, s in change.staged.items()}, {}, {k: s.ipc for k, s in change.staged.items() if s.ipc is not None}
+        )
+        for staged_id, positions in row_ids.rows_with(tx.execution, staged, ids).items():
+            staged_deleted[staged_id] = staged_deleted[staged_id] | positions if staged_id in staged_deleted else positions
+    return replace(change, table=delta.head.table, deleted=delta.carried(change.deleted), staged_deleted=staged_deleted)
+
+
+def _joined(change: ch.TableChange, more: ch.TableChange) -> ch.TableChange:
+    """What was moved, and what the re-evaluation did: they concern different rows."""
+    joined = ch.delete(change, {**more.deleted, **more.staged_deleted}, "update" if "update" in more.kinds else "delete")
+    return replace(joined, staged={**joined.staged, **more.staged}, kinds=change.kinds)
+
+
+# Re-evaluation.
+
+
+def _reevaluated(tx: Transaction, deltas: Mapping[int, Delta], added: Mapping[int, Mapping[int, BitMap]]) -> Mapping[int, ch.TableChange]:
+    """What the row-local statements do to the added rows, each on what the ones before it made of them."""
+    states = {k: row_ids.only(replace(deltas[k].head, table=tx.base.namespace.by_id[k]), rows) for k, rows in added.items()}
+    view = LakeView(tx.execution.catalog, tx.base.snapshot_id, tx.base.namespace, states)  # under the names of the transaction's base
+    execution = replace(tx.execution, view=view, _overlays={})
+    work = ch.Work(tx.base.namespace, ch.ChangeSet())
+    for entry in tx.log:
+        operation = _on_rows(entry)
+        if operation is not None and entry.table is not None and entry.table.table_id in states:
+            with tx.moment(operation, entry.call):
+                work = run(execution, work, operation, entry.call).work
+    return work.changes.tables
+
+
+def _on_rows(entry: Logged) -> st.Operation | None:
+    """What a statement does to rows that it did not insert; None: nothing."""
+    operation = entry.operation
+    if isinstance(operation, st.Insert) and operation.overwrite:
+        return st.Truncate(operation.target)
+    return operation if isinstance(operation, st.Delete | st.Update | st.Truncate) else None

@@ -1,0 +1,97 @@
+"""What a transaction did, in order, with all that running it again needs: statements that wrote, queries whose rows were handed
+out, and both of what a ROLLBACK TO took back. Values only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lakelite.language import statements as st
+from lakelite.model import Table
+from lakelite.storage.fragment import Staged
+from lakelite.transaction.changes import Work
+from lakelite.transaction.execution import Call
+from lakelite.transaction.view import LakeView
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """A statement that wrote. `many`: the parameter sets of an executemany. `table`: its target, as it was then.
+
+    `constant`: the fragment of one that read nothing of the lake (`is_constant`), which is used again as it is.
+    """
+
+    operation: st.Operation
+    call: Call
+    many: Sequence[Mapping[str, Any]] | None
+    constant: Staged | None
+    is_constant: bool
+    rowcount: int
+    table: Table | None
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A query whose rows were handed out. `view`, `work`: what it saw. `tables`: the lake tables that it read.
+
+    Not `repeatable`: it also read what is the caller's.
+    """
+
+    operation: st.Query | st.CopyTo
+    call: Call
+    view: LakeView
+    work: Work
+    tables: frozenset[int]
+    repeatable: bool
+
+    @property
+    def saw_own(self) -> bool:
+        """Whether it saw rows that the transaction had written itself, so that only running again tells what they would be now."""
+        return bool(self.tables & self.work.changes.tables.keys())
+
+    def may_change(self, touched: frozenset[int]) -> bool:
+        """Whether its rows may be others where winners `touched` those tables."""
+        return bool(touched & self.tables) or (self.saw_own and bool(touched & self.work.changes.reads.keys()))
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What a ROLLBACK TO took back: it runs again inside its savepoint, and is taken back again."""
+
+    events: tuple[Event, ...]
+
+
+Event = Logged | Looked | Undone
+
+
+def statements(events: Iterable[Event]) -> list[Logged]:
+    """The statements that stand."""
+    return [event for event in events if isinstance(event, Logged)]
+
+
+def looks(events: Iterable[Event]) -> Iterator[Looked]:
+    """Every query whose rows were handed out, those of what was undone too."""
+    for event in events:
+        if isinstance(event, Looked):
+            yield event
+        elif isinstance(event, Undone):
+            yield from looks(event.events)
+
+
+def undone(events: Sequence[Event]) -> list[Event]:
+    """What is left on record of events that were taken back: all of it if rows were handed out that it had written, else what was handed out."""
+    if not any(isinstance(event, Logged) for event in events):
+        return list(events)
+    found = list(looks(events))
+    return [Undone(tuple(events))] if any(one.saw_own for one in found) else [*found]
+
+
+def constants(events: Iterable[Event]) -> Iterator[Staged]:
+    """The fragments that running again uses as they are."""
+    for event in events:
+        if isinstance(event, Logged) and event.constant is not None:
+            yield event.constant
+        elif isinstance(event, Undone):
+            yield from constants(event.events)

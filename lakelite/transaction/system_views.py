@@ -1,0 +1,130 @@
+"""Makes the system views of schema `lake` and DuckDB's metadata functions visible to a statement that names them.
+
+Views of history show what the snapshots up to the transaction's base did; the others, and the metadata functions, show what the
+transaction sees, its own uncommitted changes included. None of it is a read of the user's tables.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Hashable
+from typing import Any
+
+from lakelite.catalog.system import VIEWS, SystemView
+from lakelite.contents import TableState
+from lakelite.errors import ProgrammingError
+from lakelite.language.parse import mentions
+from lakelite.language.tokens import lex
+from lakelite.model import RESERVED_SCHEMA, Fragment, Table, quote
+from lakelite.transaction import changes as ch
+from lakelite.transaction.execution import Execution
+
+_METADATA = re.compile(r"\b(?:information_schema\b|(?:duckdb|pg|pragma|sqlite)_|(?:show|describe)\b)", re.IGNORECASE)
+_LAKE = re.compile(rf"\b{RESERVED_SCHEMA}\b", re.IGNORECASE)
+_UNSEEN = re.compile(r"\bsystem\b", re.IGNORECASE)
+_FUNCTION = re.compile(r"(?:duckdb|pragma)_\w+")
+
+
+def prepare(execution: Execution, work: ch.Work, text: str) -> None:
+    """Makes what `text` may name of it visible, for every cursor."""
+    if _LAKE.search(text):
+        words = mentions(text)
+        if RESERVED_SCHEMA in words:
+            execution.engine.need_schema(RESERVED_SCHEMA)
+            for name in VIEWS.keys() & words:
+                _show(execution, work, VIEWS[name])
+    if _METADATA.search(text):
+        if _UNSEEN.search(text):
+            _refuse_unseen(text)
+        _show(execution, work, VIEWS["tables"])  # its row counts stand in duckdb_tables()
+        execution.engine.mirror.update(work.namespace, {view.name: view.columns for view in VIEWS.values()})
+
+
+def _refuse_unseen(text: str) -> None:
+    """`system.main.duckdb_tables()` would show what is internal."""
+    words = [token.word.lower() or text[token.start + 1 : token.end - 1].lower() for token in lex(text)]
+    for place in (["system", "."], ["system", ".", "main", "."]):
+        for index in range(len(words) - len(place)):
+            function = words[index + len(place)]
+            if words[index : index + len(place)] == place and _FUNCTION.fullmatch(function):
+                raise ProgrammingError(f"{function}() is not called with a database", hint=f"write {function}() alone")
+
+
+def _show(execution: Execution, work: ch.Work, view: SystemView) -> None:
+    _load(execution, work, view)
+    tables = execution.engine.loaded
+    columns = ", ".join(quote(name) for name, _ in view.columns)
+    if view.is_history:
+        tables.show(view.name, f"SELECT {columns} FROM {tables.table(view.name)} WHERE snapshot_id <= {execution.view.snapshot_id}")
+    elif view.loaded == view.columns:
+        tables.show(view.name, f"SELECT {columns} FROM {tables.table(view.name)}")
+    else:
+        _load(execution, work, VIEWS["tables"])
+        names = f"(SELECT table_id, schema_name, table_name FROM {tables.table('tables')})"
+        tables.show(view.name, f"SELECT {columns} FROM {tables.table(view.name)} JOIN {names} USING (table_id)")
+
+
+def _load(execution: Execution, work: ch.Work, view: SystemView) -> None:
+    load, catalog, base = execution.engine.loaded.load, execution.catalog, execution.view.snapshot_id
+    if view.is_history:
+        load(view.name, view.loaded, catalog.row("look_expired"), base, lambda after: catalog.rows(f"look_{view.name}", after=after, until=base))
+    elif view.name == "settings":
+        settings = execution.settings()
+        load(view.name, view.loaded, tuple(settings), base, lambda _: settings)
+    else:
+        changed = _changed(execution, work)
+        load(view.name, view.loaded, _stamp(execution, work, changed), base, lambda _: _ROWS[view.name](execution, work, changed))
+
+
+def _changed(execution: Execution, work: ch.Work) -> dict[int, TableState]:
+    """The tables that the transaction itself has changed, as it sees them."""
+    tables = work.namespace.by_id
+    return {i: execution.state(work, tables[i]) for i in work.changes.tables if i in tables}
+
+
+def _stamp(execution: Execution, work: ch.Work, changed: dict[int, TableState]) -> Hashable:
+    return execution.view.snapshot_id, work.namespace.stamp, frozenset(state.stamp for state in changed.values())
+
+
+def _by_id(work: ch.Work) -> list[Table]:
+    return sorted(work.namespace.tables.values(), key=lambda table: table.table_id)
+
+
+def _table_rows(execution: Execution, work: ch.Work, changed: dict[int, TableState]) -> list[tuple[Any, ...]]:
+    counts = {row[0]: row[1:] for row in execution.catalog.rows("look_tables", snapshot=execution.view.snapshot_id)}
+    for table_id, state in changed.items():
+        size = sum(f.size_bytes for f in state.fragments.values())
+        counts[table_id] = (state.row_count, len(state.fragments), state.deleted_count, size)
+    return [(t.table_id, t.schema_name, t.name, *counts.get(t.table_id, (0, 0, 0, 0))) for t in _by_id(work)]
+
+
+def _column_rows(execution: Execution, work: ch.Work, changed: dict[int, TableState]) -> list[tuple[Any, ...]]:
+    return [
+        (t.table_id, t.schema_name, t.name, c.name, index, c.type, int(c.nullable), c.default, c.field_id)
+        for t in _by_id(work)
+        for index, c in enumerate(t.columns, start=1)
+    ]
+
+
+def _fragment_rows(execution: Execution, work: ch.Work, changed: dict[int, TableState]) -> list[tuple[Any, ...]]:
+    """Those that the transaction has written itself have negative ids until it commits."""
+
+    def rows(*, of_changed: bool) -> list[tuple[Any, ...]]:
+        ids = json.dumps(list(changed))
+        return execution.catalog.rows("look_fragments", snapshot=execution.view.snapshot_id, changed=ids, of_changed=of_changed)
+
+    born = {row[0]: row[6] for row in rows(of_changed=True)} if changed else {}
+    return rows(of_changed=False) + [
+        _fragment_row(fragment, state, born.get(fragment.fragment_id)) for state in changed.values() for fragment in state.fragments.values()
+    ]
+
+
+def _fragment_row(fragment: Fragment, state: TableState, born: int | None) -> tuple[Any, ...]:
+    path = fragment.path and f"data/{fragment.table_id}/{fragment.path}"
+    vector = state.vectors.get(fragment.fragment_id)
+    deleted = vector.cardinality if vector else 0
+    return fragment.fragment_id, fragment.storage, path, fragment.row_count, deleted, fragment.size_bytes, born, fragment.table_id
+
+
+_ROWS = {"tables": _table_rows, "columns": _column_rows, "fragments": _fragment_rows}

@@ -1,0 +1,149 @@
+"""Which version a moment of the user's means, and what a table was then. What is read stays pinned until the transaction is over.
+
+A version that was given by its number is the same for ever. One that was given as a time and comes out as the transaction's
+base might be a newer one on a newer head: who reads it has read the table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NoReturn
+
+import duckdb
+
+from lakelite.contents import TableState
+from lakelite.errors import DataError, OperationalError, Position, ProgrammingError
+from lakelite.language import statements as st
+from lakelite.mapping.engine_errors import engine_error
+from lakelite.model import Table
+from lakelite.transaction import changes as ch
+from lakelite.transaction.execution import Call, Execution, find_table
+from lakelite.transaction.view import LakeView, check_kept, check_version
+
+_HISTORY = "DESCRIBE HISTORY lists the versions"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """`is_time`: it was given as a time, not by its number."""
+
+    number: int
+    is_time: bool
+
+
+def table_name(execution: Execution, travel: st.TimeTravel, call: Call) -> str:
+    """The name of a DuckDB view that shows the table of a time travel clause, as it was then."""
+    version, state = past_state(execution, travel, call)
+    name = execution.engine.show_version(state, version.number)
+    remember_read(execution, version, name, state.table)
+    return name
+
+
+def past_state(execution: Execution, travel: st.TimeTravel, call: Call) -> tuple[Version, TableState]:
+    """The version that a time travel clause names, and its table then."""
+    version, view = lake_at(execution, travel, call)
+    table = find_table(ch.Work(view.namespace, ch.ChangeSet()), travel.table, call, version.number)
+    return version, state_at(execution, view, table, travel, call)
+
+
+def lake_at(execution: Execution, travel: st.TimeTravel, call: Call) -> tuple[Version, LakeView]:
+    """The version that a time travel clause names, and the lake then."""
+    position = Position.at(call.text, travel.table.offset)
+    version = (at_time if travel.by == "timestamp" else by_number)(execution, travel.moment, call, position)
+    return version, view_of(execution, version.number, position)
+
+
+def state_at(execution: Execution, view: LakeView, table: Table, travel: st.TimeTravel, call: Call) -> TableState:
+    """A table as of a version. OperationalError: its rows have expired."""
+    state = view.state(table)  # before it is asked what is kept: VACUUM may come between
+    check_kept(execution.catalog, table, view.snapshot_id, Position.at(call.text, travel.table.offset))
+    return state
+
+
+def view_of(execution: Execution, number: int, position: Position | None) -> LakeView:
+    """A version of the lake, pinned. OperationalError: it has expired."""
+    execution.pin(number)
+    check_version(execution.catalog, number, position)
+    view = execution.versions.get(number) or LakeView.load(execution.catalog, number)
+    execution.versions[number] = view
+    return view
+
+
+def remember_read(execution: Execution, version: Version, name: str, table: Table) -> None:
+    """Notes that who reads the view `name` has read the table, if the version may be another one on a newer head."""
+    if version.is_time and version.number >= execution.view.snapshot_id:
+        execution.moving[name] = table.table_id
+
+
+# Moments: the user's expressions. They see no table.
+
+
+def by_number(execution: Execution, text: str, call: Call, position: Position) -> Version:
+    """ProgrammingError: there is no such version, or it is one that the transaction does not see."""
+    value = value_of(execution, f"({text}\n)", call, position)
+    if type(value) is not int and not (isinstance(value, str) and value.isascii() and value.isdecimal()):
+        raise DataError("a version is a whole number", hint=_HISTORY, position=position)
+    number = int(value)
+    if number < 0:
+        raise ProgrammingError(f"there is no version {number}: the first one is 0", hint=_HISTORY, position=position)
+    if number > execution.view.snapshot_id:
+        message = f"there is no version {number}; the newest one that this statement sees is {execution.view.snapshot_id}"
+        raise ProgrammingError(message, hint=_HISTORY, position=position)
+    return Version(number, is_time=False)
+
+
+def at_time(execution: Execution, text: str, call: Call, position: Position) -> Version:
+    """The newest version that was there at a time."""
+    found = _newest_at(execution, microseconds(execution, text, call, position))
+    if found is None:
+        _raise_too_early(execution, position)
+    return Version(found, is_time=True)
+
+
+def first_since(execution: Execution, text: str, call: Call, position: Position) -> Version:
+    """The first version that came at a time or later; one more than the base if none did."""
+    before = _newest_at(execution, microseconds(execution, text, call, position) - 1)
+    if before is None and execution.catalog.row("oldest_snapshot")[0] > 0:
+        _raise_too_early(execution, position)
+    return Version(0 if before is None else before + 1, is_time=True)
+
+
+def _newest_at(execution: Execution, time_us: int) -> int | None:
+    """The newest kept version that was there at a time, up to the base; None if none was."""
+    found = execution.catalog.row("snapshot_at_time", time_us=time_us)[0]
+    return None if found is None else min(int(found), execution.view.snapshot_id)
+
+
+def is_time(execution: Execution, text: str, call: Call, position: Position) -> bool:
+    """Whether an expression is a time, and not a number or a text."""
+    return str(value_of(execution, f"typeof(({text}\n))", call, position)).startswith(("TIMESTAMP", "DATE"))
+
+
+def microseconds(execution: Execution, text: str, call: Call, position: Position) -> int:
+    """A time in microseconds since 1970; one without a zone is of the session's zone."""
+    return int(value_of(execution, f"epoch_us(CAST(({text}\n) AS TIMESTAMPTZ))", call, position))
+
+
+def value_of(execution: Execution, expression: str, call: Call, position: Position, what: str = "the version of a table") -> Any:
+    """The value of an expression of the user's, which is `what`. DataError: it is NULL."""
+    try:
+        value = execution.engine.without_tables(f"SELECT {expression}", call.values)
+    except duckdb.CatalogException as error:
+        hint = "read it first, and pass it as a parameter"
+        raise ProgrammingError(f"{what} is computed where no table can be seen", hint=hint, position=position) from error
+    except duckdb.Error as error:
+        ours = engine_error(error, "")
+        raise type(ours)(ours.message, hint=ours.hint, position=position) from error
+    if value is None:
+        raise DataError(f"{what} is NULL", position=position)
+    return value
+
+
+def _raise_too_early(execution: Execution, position: Position) -> NoReturn:
+    oldest, time_us = execution.catalog.row("oldest_snapshot")
+    when = datetime.fromtimestamp(time_us / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    if oldest == 0:
+        raise ProgrammingError(f"the lake is younger than that: it was made on {when}", hint=_HISTORY, position=position)
+    message = f"the versions of that time have expired; the oldest kept one is {oldest}, of {when}"
+    raise OperationalError(message, hint="DESCRIBE HISTORY lists the kept versions", position=position)

@@ -1,0 +1,294 @@
+"""Random transactions with savepoints, and another connection that commits meanwhile, against SQLite, whose savepoints mean the same.
+
+`head` is an SQLite database to which every commit is applied, in order: a transaction's standing statements when it has
+committed, so that it is always the last one. An open transaction has a copy of its own, in which it runs with its savepoints.
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, note, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+
+import lakelite
+
+NAMES = ("a", "B", "b", "c")
+PHASES = set(Phase) - {Phase.shrink, Phase.explain}  # a failing run is reported at once: shrinking it takes many minutes
+SEEDS = st.binary(min_size=6, max_size=6)  # integers would be small ones most of the time
+WANTED = {"undone", "released", "failed", "held", "committed", "nothing stood", "conflict"}
+reached: Counter[str] = Counter()
+
+
+def table(r: random.Random) -> str:
+    return r.choice("tttuuux")  # x is made and dropped
+
+
+def data(r: random.Random) -> tuple[str, str, bool]:
+    """A change, its table, and whether it is a blind append."""
+    t, u, k, v = table(r), table(r), r.randrange(5), r.randrange(5)
+    texts = (
+        f"INSERT INTO {t} VALUES ({k}, {v})",
+        f"INSERT INTO {t} VALUES ({k}, {v}), ({v}, {k}), ({k}, {k})",
+        f"INSERT INTO {t} SELECT k + 1, v FROM {u} WHERE v < 3 AND k < 6",
+        f"INSERT INTO {t} SELECT {k}, count(*) FROM {u}",
+        f"DELETE FROM {t} WHERE k = {k}",
+        f"UPDATE {t} SET v = v + 1 WHERE k = {k}",
+        f"DELETE FROM {t} WHERE k IN (SELECT v FROM {u})",
+    )
+    kind = r.randrange(len(texts))
+    return texts[kind], t, kind < 2
+
+
+def definition(r: random.Random) -> str:
+    t, u = table(r), table(r)
+    return r.choice(
+        (
+            f"CREATE TABLE {t} (k INTEGER, v INTEGER)",
+            f"DROP TABLE {t}",
+            f"CREATE TABLE {t} AS SELECT k, v FROM {u}",
+            "CREATE TABLE x (k INTEGER, v INTEGER)",
+        )
+    )
+
+
+def sqlite() -> sqlite3.Connection:
+    return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+
+
+class Savepoints(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.con, self.other = self.connect(), self.connect()
+        self.head = sqlite()
+        self.view: sqlite3.Connection | None = None
+        self.log: list[str] = []
+        self.marks: list[tuple[str, int, str]] = []  # name, statements that stood, commit message
+        self.shown: set[str] = set()
+        self.disturbed: set[str] = set()  # tables that the other connection changed meanwhile, otherwise than by a blind append
+        self.message = ""
+        self.open: list[tuple[Any, list[Any]]] = []
+        for sql in ("CREATE TABLE t (k INTEGER, v INTEGER)", "CREATE TABLE u (k INTEGER, v INTEGER)", "INSERT INTO t VALUES (1, 1), (2, 2), (3, 0)"):
+            self.con.execute(sql)
+            self.head.execute(sql)
+
+    def connect(self) -> lakelite.Connection:
+        con = lakelite.connect(f"{self.folder.name}/lake", autocommit=True)
+        con.execute("SET inline_rows = 1")
+        return con
+
+    def teardown(self) -> None:
+        for cursor, rows in self.open:
+            assert sorted(cursor.fetchall()) == rows
+        self.con.close()
+        self.other.close()
+        for oracle in (self.head, self.view):
+            if oracle is not None:
+                oracle.close()
+        self.folder.cleanup()
+
+    # One statement on both sides.
+
+    def both(self, sql: str, oracle: sqlite3.Connection) -> tuple[Any, Any]:
+        """Runs `sql` on the lake and on SQLite: both go well or both fail. Gives both cursors, or (None, None)."""
+        note(sql)
+        try:
+            expected = oracle.execute(sql)
+        except sqlite3.Error as error:
+            with pytest.raises(lakelite.ProgrammingError):
+                self.con.execute(sql)
+            reached["failed"] += 1
+            note(f"  fails: {error}")
+            return None, None
+        return self.con.execute(sql), expected
+
+    def change(self, sql: str) -> None:
+        got, expected = self.both(sql, self.view or self.head)
+        if got is None:
+            return
+        assert got.rowcount == expected.rowcount or sql.startswith(("CREATE", "DROP"))
+        if self.view is None:
+            self.recorded()
+        else:
+            self.log.append(sql)
+
+    def recorded(self) -> None:
+        """A commit has landed: with the message, which is used then."""
+        history = self.con.execute("DESCRIBE HISTORY LIMIT 1")
+        names = [d[0] for d in history.description]
+        assert (history.fetchall()[0][names.index("message")] or "") == self.message
+        self.message = ""
+
+    def look(self, name: str, *, hold: bool) -> None:
+        got, expected = self.both(f"SELECT k, v FROM {name}", self.view or self.head)
+        if got is None:
+            return
+        self.shown.add(name)
+        rows = sorted(expected.fetchall())
+        if hold and rows:
+            rows.remove(got.fetchone())
+            self.open.append((got, rows))
+            reached["held"] += 1
+        else:
+            assert sorted(got.fetchall()) == rows
+
+    def read_on(self) -> None:
+        cursor, rows = self.open.pop(0)
+        assert sorted(cursor.fetchall()) == rows
+
+    def set_message(self, message: str) -> None:
+        note(f"message {message}")
+        self.con.execute("SET commit_message = ?", [message])
+        self.message = message
+
+    @rule(seed=SEEDS)
+    def step(self, seed: bytes) -> None:
+        r = random.Random(seed)
+        match r.randrange(24):
+            case 0 | 1 if self.open:
+                self.read_on()
+            case 2:
+                self.set_message(r.choice(("one", "two", "")))
+            case 3:
+                self.change(definition(r))
+            case 4 | 5:
+                self.meanwhile(*data(r))
+            case 6 | 7:
+                self.look(table(r), hold=r.random() < 0.5)
+            case 8 if self.view:
+                self.commit()
+            case 10 if self.view:
+                self.rollback()
+            case 11 | 12 | 13 if self.view:
+                self.savepoint(r.choice(NAMES))
+            case 14 | 15 if self.view:
+                self.release(self.name(r))
+            case 16 | 17 | 18 if self.view and self.marks:
+                self.roll_back_to(self.name(r))
+            case 8 | 9 | 10 | 11 | 12 | 13 | 14 if self.view is None:
+                self.begin()
+            case _:
+                self.change(data(r)[0])
+        assert self.con.execute("SHOW commit_message").fetchall() == [(self.message,)]
+
+    # Transactions.
+
+    def begin(self) -> None:
+        note("BEGIN")
+        self.con.execute("BEGIN")
+        self.view = sqlite()
+        self.head.backup(self.view)
+        self.view.execute("BEGIN")
+        self.log, self.marks, self.shown, self.disturbed = [], [], set(), set()
+
+    def savepoint(self, name: str) -> None:
+        self.both(f"SAVEPOINT {name}", self.view)
+        self.marks.append((name.lower(), len(self.log), self.message))
+
+    def name(self, r: random.Random) -> str:
+        """Mostly one that is there."""
+        return r.choice([*(name for name, _, _ in self.marks), r.choice(NAMES)])
+
+    def found(self, name: str) -> int | None:
+        return next((i for i in range(len(self.marks) - 1, -1, -1) if self.marks[i][0] == name.lower()), None)
+
+    def release(self, name: str) -> None:
+        got, _ = self.both(f"RELEASE {name}", self.view)
+        found = self.found(name)
+        assert (got is None) == (found is None)
+        if found is not None:
+            reached["released"] += 1
+            del self.marks[found:]
+
+    def roll_back_to(self, name: str) -> None:
+        got, _ = self.both(f"ROLLBACK TO {name}", self.view)
+        found = self.found(name)
+        assert (got is None) == (found is None)
+        if found is not None:
+            reached["undone"] += len(self.log) > self.marks[found][1]
+            del self.marks[found + 1 :]
+            del self.log[self.marks[found][1] :]
+            self.message = self.marks[found][2]
+
+    def meanwhile(self, sql: str, name: str, blind: bool) -> None:
+        """The other connection commits."""
+        note(f"other: {sql}")
+        try:
+            count = self.head.execute(sql).rowcount
+        except sqlite3.Error:
+            return
+        self.other.execute(sql)
+        if count and not blind:
+            self.disturbed.add(name)
+        self.compare()
+
+    def refused(self) -> lakelite.TransactionConflict | None:
+        try:
+            self.con.execute("COMMIT")
+        except lakelite.TransactionConflict as conflict:
+            return conflict
+        return None
+
+    def commit(self) -> None:
+        note("COMMIT")
+        before = self.con.last_commit
+        if conflict := self.refused():
+            reached["conflict"] += 1
+            assert self.log, f"nothing that it wrote stands: {conflict}"
+            assert self.shown, f"nothing was handed out: {conflict}"
+            assert self.disturbed, f"nobody else did more than append: {conflict}"
+        elif self.log:
+            reached["committed"] += 1
+            assert not self.shown & self.disturbed, "rows were handed out that somebody changed"
+            for sql in self.log:
+                self.head.execute(sql)
+            self.recorded()
+        else:
+            reached["nothing stood"] += 1
+            assert self.con.last_commit is before
+        self.over()
+
+    def rollback(self) -> None:
+        note("ROLLBACK")
+        self.con.execute("ROLLBACK")
+        self.over()
+
+    def over(self) -> None:
+        assert self.view is not None
+        self.view.close()
+        self.view = None
+        self.message = ""
+        assert not self.con.in_transaction
+        self.compare()
+
+    def compare(self) -> None:
+        """Another connection sees what was committed, and files that nobody needs are gone."""
+        tables = [name for (name,) in self.head.execute("SELECT name FROM sqlite_master ORDER BY name")]
+        assert [name for (name,) in self.other.execute("SHOW TABLES").fetchall()] == tables
+        for name in tables:
+            sql = f"SELECT k, v FROM {name}"
+            assert sorted(self.other.execute(sql).fetchall()) == sorted(self.head.execute(sql).fetchall())
+        if self.view is None and not self.open:
+            root = Path(self.folder.name, "lake")
+            with sqlite3.connect(root / "catalog.sqlite") as catalog:
+                known = {path for (path,) in catalog.execute("SELECT path FROM fragments WHERE path IS NOT NULL")}
+            catalog.close()
+            assert {path.name for path in root.glob("data/*/*.parquet")} == known
+
+
+@pytest.mark.timeout(300)
+def test_savepoints_are_those_of_sqlite() -> None:
+    checks = settings(max_examples=10, stateful_step_count=50, deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck))
+    for _ in range(4):  # what is drawn is random: what has to be reached is drawn for a little longer where it was not
+        run_state_machine_as_test(Savepoints, settings=checks)
+        if reached.keys() >= WANTED:
+            break
+    assert reached.keys() >= WANTED, reached
