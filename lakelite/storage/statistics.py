@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lakelite.model import Comparable, Conjunct, Field, Fragment, Statistics, quote
@@ -82,8 +83,11 @@ def _from_one(field: Field, found: Mapping[str, str]) -> Statistics:
 
 def fragment_may_match(fragment: Fragment, conjuncts: Iterable[Conjunct]) -> bool:
     """Whether the fragment can hold a row that meets all of the conditions."""
-    known = {statistics.field_id: statistics for statistics in fragment.statistics}
-    return all(may_match(known.get(conjunct.field_id), fragment.row_count, conjunct) for conjunct in conjuncts)
+    for conjunct in conjuncts:
+        known = next((statistics for statistics in fragment.statistics if statistics.field_id == conjunct.field_id), None)
+        if not may_match(known, fragment.row_count, conjunct):
+            return False
+    return True
 
 
 def may_match(statistics: Statistics | None, row_count: int, conjunct: Conjunct) -> bool:
@@ -108,6 +112,7 @@ def _within(lowest: _Key | None, highest: _Key | None, operator: str, wanted: _K
     return (operator in (">", ">=") or may_reach_down) and (operator in ("<", "<=") or may_reach_up)
 
 
+@lru_cache(maxsize=65_536)  # the same few statistics are asked by one statement after the other
 def _bounds(statistics: Statistics, declared: str) -> tuple[_Key | None, _Key | None]:
     lowest = None if statistics.minimum is None else _read(declared, statistics.minimum)
     highest = None if statistics.maximum is None else _read(declared, statistics.maximum)

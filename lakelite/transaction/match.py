@@ -20,7 +20,7 @@ from lakelite.language import statements as st
 from lakelite.language.parse import mentions
 from lakelite.language.tokens import lex, unquote
 from lakelite.mapping.names import did_you_mean, listed
-from lakelite.model import ROW_ID_FIELD, Fragment, Table, fold, quote
+from lakelite.model import ROW_ID_FIELD, Conjunct, Fragment, Table, fold, quote
 from lakelite.storage import fragment as fragments
 from lakelite.storage.scan import Addressed
 from lakelite.storage.statistics import fragment_may_match
@@ -72,6 +72,15 @@ def deleted(execution: Execution, work: ch.Work, table: Table, operation: st.Del
 def updated(execution: Execution, work: ch.Work, table: Table, operation: st.Update, call: Call) -> Matched:
     """The rows that an UPDATE matches and their new versions, which keep the row ids of the old."""
     return _leniently(lambda live_only: _updated(execution, work, table, operation, call, live_only), execution.state(work, table))
+
+
+def finds_nothing(execution: Execution, work: ch.Work, table: Table, operation: st.Delete | st.Update, call: Call) -> bool:
+    """Whether the statistics alone tell that a row-local statement matches no row."""
+    if operation.where is None:
+        return False
+    where = _unqualified(render(execution, work, operation.where, call), table, operation)
+    conditions = _conditions(table, where, operation.alias or table.name, call.values)
+    return not any(fragment_may_match(f, conditions) for f in execution.state(work, table).fragments.values())
 
 
 def _leniently(run: Callable[[bool], Matched], state: TableState) -> Matched:
@@ -252,10 +261,14 @@ def _pruned(state: TableState, where: str | None, name: str, values: Mapping[str
     """The fragments that may hold a matching row, by their statistics."""
     if where is None or len(state.fragments) < 2:
         return state.fragments.values()
+    conditions = _conditions(state.table, where, name, values)
+    return [f for f in state.fragments.values() if fragment_may_match(f, conditions)]
+
+
+def _conditions(table: Table, where: str, name: str, values: Mapping[str, Any]) -> tuple[Conjunct, ...]:
     from lakelite.language.conjuncts import conjuncts
 
-    conditions = conjuncts(where, state.table.columns, name, values)
-    return [f for f in state.fragments.values() if fragment_may_match(f, conditions)]
+    return conjuncts(where, table.columns, name, values)
 
 
 def _assigned(execution: Execution, work: ch.Work, table: Table, operation: st.Update, call: Call) -> dict[str, str]:

@@ -18,7 +18,7 @@ from lakelite import deletion
 from lakelite.contents import TableState
 from lakelite.language import statements as st
 from lakelite.transaction import changes as ch
-from lakelite.transaction import row_ids
+from lakelite.transaction import match, row_ids
 from lakelite.transaction.delta import Delta
 from lakelite.transaction.record import Logged
 from lakelite.transaction.run import run
@@ -158,6 +158,8 @@ def _reevaluated(tx: Transaction, deltas: Mapping[int, Delta], added: Mapping[in
     for entry in tx.log:
         operation = _on_rows(entry)
         if operation is not None and entry.table is not None and entry.table.table_id in states:
+            if isinstance(operation, st.Delete | st.Update) and match.finds_nothing(execution, work, entry.table, operation, entry.call):
+                continue
             with tx.moment(operation, entry.call):
                 work = run(execution, work, operation, entry.call).work
     return work.changes.tables
