@@ -243,6 +243,10 @@ class Transaction:
             self._remove_unneeded()
 
     def _remove_unneeded(self) -> None:
-        if not self._readers:
-            fragments.discard(self.execution.paths, self._unneeded)
-            self._unneeded = []
+        while self._unneeded and not self._readers:
+            doomed = self._unneeded.pop()  # a result may be released by another thread: each file is taken by one of them
+            try:
+                fragments.discard(self.execution.paths, [doomed])
+            except BaseException:
+                self._unneeded.append(doomed)
+                raise
