@@ -43,9 +43,12 @@ class Lake:
         self.catalog: Catalog = opened.catalog
         self.settings = Settings(opened.catalog.settings(), isolation, author)
         self.lease = SessionLease(opened.paths, opened.session_id)
-        self.engine = Engine(
-            opened.paths, str(opened.paths.spill_folder(opened.session_id)), opened.catalog.inline_rows, self.settings.limits.cache_bytes
-        )
+        try:
+            spill = str(opened.paths.spill_folder(opened.session_id))
+            self.engine = Engine(opened.paths, spill, opened.catalog.inline_rows, self.settings.limits.cache_bytes)
+        except BaseException:
+            self.lease.close()
+            raise
         self.view: LakeView | None = None
         self._opened = opened
         self._versions: dict[int, LakeView] = {}  # of time travel, as long as they are few

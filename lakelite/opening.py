@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import shutil
 import string
+import sys
 import tempfile
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ class Opened:
     def close(self) -> None:
         """Closes the catalog. The last one to close checkpoints the WAL, so that is done under the commit lock where it can be had."""
         try:
-            with self.lock.held(CLOSE_LOCK_MS):
+            with self.lock.held(0 if sys.is_finalizing() else CLOSE_LOCK_MS):  # a thread that waits could not start any more
                 self.catalog.close()
         except OperationalError:
             self.catalog.close()

@@ -39,6 +39,7 @@ class Result:
         self.messages = list(messages)
         self._rows = list(rows)
         self._next = 0
+        self._is_broken = False
         self._cursor = cursor
         self._guard = guard
         self._release = release
@@ -61,6 +62,7 @@ class Result:
         with self._lock:
             self._again = None
             cursor = self._cursor
+            self._check()
             if cursor is None:
                 stop = len(self._rows) if count is None else self._next + count
                 found = self._rows[self._next : stop]
@@ -75,6 +77,7 @@ class Result:
         """The next row; None at the end."""
         with self._lock:
             self._again = None
+            self._check()
             if self._cursor is None:
                 return next(iter(self.fetch(1)), None)
             row = self._read(self._cursor.fetchone)
@@ -85,6 +88,7 @@ class Result:
     @property
     def is_streamed(self) -> bool:
         """Whether DuckDB still holds rows of it: then `take` and `batches` work. Otherwise `fetch` gives what is left."""
+        self._check()
         return self._cursor is not None
 
     def take(self, convert: Callable[[duckdb.DuckDBPyConnection], _Taken]) -> _Taken:
@@ -114,6 +118,11 @@ class Result:
             self._cursor, self._release = None, None
             return Batches(reader, guard, release)
 
+    def _check(self) -> None:
+        """InterfaceError behind an error: what was fetched before is not all there was."""
+        if self._is_broken:
+            raise InterfaceError("reading this result has failed before its end", hint="execute the query again")
+
     def _open(self) -> duckdb.DuckDBPyConnection:
         if self._cursor is None:
             raise InterfaceError("the result was closed", hint="execute the query again")
@@ -125,6 +134,7 @@ class Result:
         try:
             return self._guard(read)
         except BaseException:
+            self._is_broken = True
             self.close()
             raise
 

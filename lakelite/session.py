@@ -197,7 +197,10 @@ class Session:
             if tx is None:
                 return Result(None)
             try:
-                return Result(None, messages=self._land(tx) if tx.work.changes.writes else ())
+                if not tx.work.changes.writes:
+                    tx.discard()
+                    return Result(None)
+                return Result(None, messages=self._land(tx))
             except Exception as error:
                 reraise(error, self._text, self._names())
             finally:

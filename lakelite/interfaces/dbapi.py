@@ -57,10 +57,15 @@ def connect(
         except BaseException:
             opened.close()
             raise
-    if preload and not read_only:
-        for library in ("pyarrow.compute", "pyroaring"):
-            importlib.import_module(library)
-    return Connection(session)
+    connection = Connection(session)
+    try:
+        if preload and not read_only:
+            for library in ("pyarrow.compute", "pyroaring"):
+                importlib.import_module(library)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _text(path: str | os.PathLike[str]) -> str:

@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
-import duckdb
-
 from lakelite import deletion, steps
 from lakelite.catalog.store import Catalog, CommitFailed, open_catalog
 from lakelite.composition import Unplaced
@@ -136,7 +134,7 @@ def _take(tx: Transaction, step: _Step) -> tuple[Resolution, ...]:
 
 def _rebase(tx: Transaction, step: _Step) -> tuple[Resolution, ...]:
     moved = rebase(tx, step.head, step.deltas)
-    if moved.lost and len(tx.log) > 1 and not tx.explicit:
+    if (moved.lost or moved.gained) and len(tx.log) > 1 and not tx.explicit:
         raise Unplaced("how many rows each of several statements changed is only known by running them")
     _raise_if(tx, step, tx.look_again_at(step.head, step.touched))
     tx.move(step.head, moved.work, moved.correction)
@@ -267,7 +265,7 @@ def _renumber(tx: Transaction, published: Published) -> tuple[str, ...]:
     try:
         for table_id, ids in published.fragments.items():
             tx.execution.engine.renumber(table_id, ids)
-    except duckdb.Error as error:  # the rows are loaded again when they are next needed
+    except Exception as error:  # the rows are loaded again when they are next needed
         return (f"the cache could not be kept: {error}",)
     return ()
 
@@ -343,8 +341,8 @@ def _checkpoint(catalog: Catalog) -> tuple[str, ...]:
             steps.reached("checkpoint")
     except FileNotFoundError:
         return ()
-    except Error as error:
-        return (f"the catalog could not be checkpointed: {error.message}",)
+    except Exception as error:  # the commit has landed
+        return (f"the catalog could not be checkpointed: {error.message if isinstance(error, Error) else error}",)
     return ()
 
 

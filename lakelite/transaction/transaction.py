@@ -184,9 +184,10 @@ class Transaction:
         return differing
 
     def look_again_at(self, view: LakeView, touched: frozenset[int]) -> list[Looked]:
-        """The queries that would give other rows on a newer snapshot, without running anything else again; all are on record as there.
+        """The queries that would give other rows on a newer snapshot, without running anything else again; they are on record as there.
 
-        None that may change has seen rows that the transaction had written itself.
+        Those that saw rows of the transaction's own stay as they are: the verdict is that what winners did does not count for them
+        (blind appends, compactions), or the transaction runs again.
         """
         differing: list[Looked] = []
         now = replace(self.execution, view=view, _overlays={})
@@ -195,7 +196,7 @@ class Transaction:
             match event:
                 case Undone():
                     return Undone(tuple(map(moved, event.events)))
-                case Looked():
+                case Looked() if not event.saw_own:
                     work = replace(event.work, namespace=event.work.changes.names_over(view.namespace))
                     if event.may_change(touched) and not self._same(event, now, work):
                         differing.append(event)

@@ -125,11 +125,15 @@ def test_ctrl_c_cancels_until_the_statement_hears_it():
 
 def test_ctrl_c_ends_the_printing():
     class Endless(Cursor):
+        pressed = False
+
         def fetchmany(self, size, /):
+            if not self.pressed:
+                self.pressed = True
+                threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
             threading.Event().wait(0.001)
             return [(1,)] * size
 
-    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
     assert ran("q", q=Endless([]))[0] == INTERRUPTED
 
 
