@@ -128,3 +128,13 @@ def flush(con: Any, name: str) -> None:
     con.execute(f"SELECT 1 FROM {name}").fetchall()
     lake = con._session.lake
     landing.flush(lake, lake.view.namespace.find(None, name).table_id)
+
+
+def append_flights(barrier: Any, path: str, number: int) -> int:
+    """Appends five flights, one by one; returns `number`."""
+    con = lakelite.connect(path, autocommit=True)
+    barrier.wait(PATIENCE_S)
+    for n in range(5):
+        con.execute("insert into flights values (?, 'P', ?)", [number, n])
+    con.close()
+    return number

@@ -277,17 +277,8 @@ def test_threads_share_a_connection(con: lakelite.Connection) -> None:
     assert con.execute("select count(*) from flights where carrier = 'T'").fetchone() == (20,)
 
 
-def append(barrier: Any, path: str, number: int) -> int:
-    con = lakelite.connect(path, autocommit=True)
-    barrier.wait()
-    for n in range(5):
-        con.execute("insert into flights values (?, 'P', ?)", [number, n])
-    con.close()
-    return number
-
-
 def test_processes_share_a_lake(con: lakelite.Connection, tmp_path: Path) -> None:
-    assert racing.race(append, [(str(tmp_path / "flights.lake"), n) for n in range(2)]) == [0, 1]
+    assert racing.race(racing.append_flights, [(str(tmp_path / "flights.lake"), n) for n in range(2)]) == [0, 1]
     assert con.execute("select count(*) from flights where carrier = 'P'").fetchone() == (10,)
 
 
