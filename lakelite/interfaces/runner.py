@@ -79,6 +79,9 @@ class Runner:
             except BrokenPipeError:
                 raise
             except Exception as error:
+                if stop.is_set():  # what Ctrl-C stopped may say so in its own words
+                    self.note("interrupted")
+                    return INTERRUPTED
                 this = self.report(error, file)
                 code = code or this
                 if not keep_going or not isinstance(error, errors.Error):
