@@ -23,7 +23,14 @@ import lakelite
 NAMES = ("a", "B", "b", "c")
 PHASES = set(Phase) - {Phase.shrink, Phase.explain}  # a failing run is reported at once: shrinking it takes many minutes
 SEEDS = st.binary(min_size=6, max_size=6)  # integers would be small ones most of the time
-WANTED = {"undone", "released", "failed", "held", "committed", "nothing stood"}  # conflicts, rare since what was shown is compared, have tests of their own
+WANTED = {
+    "undone",
+    "released",
+    "failed",
+    "held",
+    "committed",
+    "nothing stood",
+}  # conflicts, rare since what was shown is compared, have tests of their own
 reached: Counter[str] = Counter()
 
 
