@@ -251,7 +251,7 @@ class Savepoints(RuleBasedStateMachine):
             reached["conflict"] += 1
             assert self.log, f"nothing that it wrote stands: {conflict}"
             assert self.shown, f"nothing was handed out: {conflict}"
-            assert self.disturbed, f"nobody else did more than append: {conflict}"
+            # that somebody else did more than append is not needed: what its own statements made of appended rows may have been shown
         elif self.log:
             reached["committed"] += 1
             assert not self.shown & self.disturbed, "rows were handed out that somebody changed"
