@@ -123,15 +123,15 @@ def of(sources: Sequence[tuple[Fragment, DeletionVector | None]], permutation: N
     return Composition(sum(run.live_count for run in runs), runs, dead, permutation)
 
 
-def check(made: Composition) -> None:
-    """InternalError unless the runs tile the output exactly, and the permutation is one."""
+def check(made: Composition, output_rows: int) -> None:
+    """InternalError unless the runs tile the output, which has so many rows, exactly, and the permutation is one."""
     start = 0
     for run in made.runs:
         if run.output_start != start or not 0 < run.live_count <= run.physical_count:
             raise InternalError(f"composition run {run.source_order} does not fit: starts at {run.output_start}, expected {start}")
         start += run.live_count
-    if start != made.row_count:
-        raise InternalError(f"a composition accounts for {start} rows of an output of {made.row_count}")
+    if not start == made.row_count == output_rows:
+        raise InternalError(f"a composition accounts for {start} rows of an output of {output_rows}")
     if made.permutation is not None and (len(made.permutation) != start or len(deletion.positions_of(made.permutation)) != start):
         raise InternalError(f"a row map of {len(made.permutation)} places is no permutation of the {start} rows of its output")
 

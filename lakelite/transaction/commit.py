@@ -123,19 +123,21 @@ def _take(tx: Transaction, step: _Step) -> tuple[Resolution, ...]:
     """Brings the transaction to the head of the step; returns the ledger's lines. Raises where what was handed out would differ."""
     if step.head.snapshot_id == tx.base.snapshot_id:
         return ()
-    if step.verdict.outcome == "rebase":
-        try:
-            return _rebase(tx, step)
-        except Unplaced:  # the compositions do not tell where a row is: it is found by running again
-            pass
+    lines = _rebase(tx, step) if step.verdict.outcome == "rebase" else None
+    if lines is not None:
+        return lines
     _raise_if(tx, step, tx.replay(step.head, step.touched))
     return tuple(replace(line, rung=4) for line in step.verdict.resolutions)
 
 
-def _rebase(tx: Transaction, step: _Step) -> tuple[Resolution, ...]:
-    moved = rebase(tx, step.head, step.deltas)
-    if (moved.lost or moved.gained) and len(tx.log) > 1 and not tx.explicit:
-        raise Unplaced("how many rows each of several statements changed is only known by running them")
+def _rebase(tx: Transaction, step: _Step) -> tuple[Resolution, ...] | None:
+    """Moves the work onto the head; None where only running again tells what it is there."""
+    try:
+        moved = rebase(tx, step.head, step.deltas)
+    except Unplaced:  # the compositions do not say where a row is
+        return None
+    if (moved.lost or moved.gained) and len(tx.log) > 1 and not tx.explicit:  # how many rows did each of several statements change?
+        return None
     _raise_if(tx, step, tx.look_again_at(step.head, step.touched))
     tx.move(step.head, moved.work, moved.correction)
     several = len(tx.work.changes.tables) > 1

@@ -177,12 +177,12 @@ def _append(writer: Writer, snapshot: int, change: TableChange) -> dict[int, int
         if dead:
             _add_vector(writer, snapshot, change.table.table_id, ids[staged_id], deletion.DeletionVector(dead, staged.fragment.row_count))
         if staged_id in change.made:
-            _add_composition(writer, ids[staged_id], change.made[staged_id])
+            _add_composition(writer, ids[staged_id], change.made[staged_id], staged.fragment.row_count)
     return ids
 
 
-def _add_composition(writer: Writer, output: int, made: Composition) -> None:
-    composition.check(made)
+def _add_composition(writer: Writer, output: int, made: Composition, row_count: int) -> None:
+    composition.check(made, row_count)
     for run in made.runs:
         writer.run(
             "add_run", output=output, source=run.source_fragment_id, source_order=run.source_order, output_start=run.output_start,

@@ -28,7 +28,7 @@ def test_runs_say_where_each_row_went(drawn):
     with_vectors = [(fragment(i, n), DeletionVector(BitMap(dead), n, 9) if dead else None) for i, (n, dead) in enumerate(drawn)]
     output = [(i, p) for i, (n, dead) in enumerate(drawn) for p in range(n) if p not in dead]
     made = composition.of(with_vectors)
-    composition.check(made)
+    composition.check(made, len(output))
     for run in made.runs:
         n, dead = drawn[run.source_fragment_id]
         assert (run.physical_count, run.live_count, run.vector_born) == (n, n - len(dead), 9 if dead else None)
@@ -39,7 +39,9 @@ def test_runs_say_where_each_row_went(drawn):
 
 def test_runs_that_do_not_add_up_are_refused():
     made = composition.of([(fragment(1, 5), None), (fragment(2, 3), None)])
-    composition.check(made)
+    composition.check(made, 8)
+    with pytest.raises(InternalError, match="of an output of 9"):
+        composition.check(made, 9)
     first, second = made.runs
     for wrong in (
         {"row_count": 9},
@@ -50,7 +52,7 @@ def test_runs_that_do_not_add_up_are_refused():
         {"permutation": np.array([0, 1, 2, 3, 4, 5, 6, 6], dtype=np.uint32)},
     ):
         with pytest.raises(InternalError):
-            composition.check(dataclasses.replace(made, **wrong))
+            composition.check(dataclasses.replace(made, **wrong), wrong.get("row_count", 8))
 
 
 @given(st.permutations(range(40)))
