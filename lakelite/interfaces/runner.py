@@ -21,6 +21,7 @@ from lakelite.mapping.system_errors import python_error
 
 DONE, FAILED, USAGE, CANNOT_OPEN, CONFLICT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 5, 130, 141
 CANCEL_AGAIN_S = 0.1
+LISTEN_S = 0.1  # a signal may be taken by a thread of a library, and then does not wake the one that has to hear it
 IMPATIENT = 3
 
 
@@ -190,7 +191,7 @@ def supervised(work: Callable[[], bool], cancel: Callable[[], None]) -> bool:
         try:
             if interrupts:
                 cancel()
-            done.wait(CANCEL_AGAIN_S if interrupts else None)
+            done.wait(CANCEL_AGAIN_S if interrupts else LISTEN_S)
         except KeyboardInterrupt:
             interrupts += 1
             if interrupts == IMPATIENT:
