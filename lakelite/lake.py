@@ -14,7 +14,7 @@ from lakelite.catalog.store import Catalog
 from lakelite.catalog.system import VIEWS
 from lakelite.contents import Namespace
 from lakelite.mapping.names import Names
-from lakelite.model import RESERVED_SCHEMA
+from lakelite.model import RESERVED_SCHEMA, Isolation
 from lakelite.opening import Opened
 from lakelite.settings import DUCKDB_SETTINGS, OF_CONNECTION, Settings
 from lakelite.storage import files
@@ -71,7 +71,7 @@ class Lake:
 
     # Transactions and what they read.
 
-    def start(self, *, explicit: bool, isolation: str, read_only: bool) -> Transaction:
+    def start(self, *, explicit: bool, isolation: Isolation, read_only: bool) -> Transaction:
         """A transaction on the head, which is pinned until `unpin`."""
         view = self.pinned_view()
         self._transactions += 1

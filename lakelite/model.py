@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Literal
 
 Storage = Literal["parquet", "inline"]
+Isolation = Literal["serializable", "write serializable", "snapshot"]
 Comparison = Literal["=", "<", "<=", ">", ">=", "is null", "is not null"]
 Comparable = bool | int | float | Decimal | str | date  # a datetime is a date
 
@@ -161,6 +162,7 @@ class Limits:
     flush_rows: int = 20_000
     row_group_rows: int = 61_440
     commit_attempts: int = 4
+    overwrite_append: str = "supersede"
     reevaluate_locked_rows: int = 1_000
     lock_timeout_ms: int = 60_000
     statement_timeout_ms: int = 0

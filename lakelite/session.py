@@ -25,6 +25,7 @@ from lakelite.language import statements as st
 from lakelite.language.parse import iter_statements, parse_append, parse_piece, split_script
 from lakelite.mapping.names import NO_NAMES, Names
 from lakelite.mapping.ours import mapped, reraise
+from lakelite.model import Isolation
 from lakelite.opening import Opened
 from lakelite.parameters import Parameters, names_of, text_of, values_of
 from lakelite.results import Message, Result
@@ -166,7 +167,7 @@ class Session:
         return None if tx is None else tx.transaction_id
 
     @property
-    def isolation(self) -> str:
+    def isolation(self) -> Isolation:
         """The level of the transactions that begin from now on."""
         return self.lake.settings.isolation
 
@@ -259,7 +260,7 @@ class Session:
     def _query(self, statement: st.Statement, values: Mapping[str, Any]) -> Result:
         text = statement.text
         with self._ready() as tx:
-            with self._limited(self.lake.engine.stopper):
+            with tx.statement(statement.operation, text, [values]), self._limited(self.lake.engine.stopper):
                 done = tx.run(statement.operation, Call(text, values))
             if done.rows is None:
                 return Result(None, rowcount=done.rowcount)
@@ -329,26 +330,12 @@ class Session:
         with self._ready() as tx:
             if tx.read_only:
                 raise OperationalError("this connection or transaction is read-only", hint="open the lake without read_only to change it")
-            mark = tx.mark()
-            try:
-                with self._limited(self.lake.engine.stopper):
-                    count = self._run_sets(tx, operation, statement.text, sets)
-                if tx.explicit:
-                    return Result(None, rowcount=count)
-            except BaseException:
-                tx.reset(mark)
-                raise
+            with tx.statement(operation, statement.text, sets), self._limited(self.lake.engine.stopper):
+                count = tx.run_sets(operation, statement.text, sets)
+            if tx.explicit:
+                return Result(None, rowcount=count)
             messages = self._land(tx)
             return Result(None, rowcount=self._final_count(tx, count), messages=messages)
-
-    def _run_sets(self, tx: Transaction, operation: st.Operation, text: str, sets: Sequence[Mapping[str, Any]]) -> int:
-        if len(sets) > 1 and isinstance(operation, st.Insert) and operation.is_values and not operation.overwrite:
-            return tx.run(operation, Call(text, {}), sets).rowcount
-        return (
-            sum(tx.run(operation, Call(text, values)).rowcount for values in sets)
-            if len(sets) != 1
-            else tx.run(operation, Call(text, sets[0])).rowcount
-        )
 
     @staticmethod
     def _final_count(tx: Transaction, count: int) -> int:

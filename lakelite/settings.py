@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
-from lakelite.errors import CannotOpen, DataError, InterfaceError, NotSupportedError, ProgrammingError
+from lakelite.errors import CannotOpen, DataError, InterfaceError, ProgrammingError
 from lakelite.mapping.names import did_you_mean
-from lakelite.model import MOST_HOURS, Limits, fold
+from lakelite.model import MOST_HOURS, Isolation, Limits, fold
 
-ISOLATION_LEVELS = ("serializable", "write serializable", "snapshot")
-DEFAULT_LEVEL = "write serializable"
+ISOLATION_LEVELS: tuple[Isolation, ...] = get_args(Isolation)
+DEFAULT_LEVEL: Isolation = "write serializable"
 RESULT_SETTINGS = frozenset({"timezone", "calendar", "default_order", "default_null_order"})  # what a statement gives depends on them
 DUCKDB_SETTINGS = RESULT_SETTINGS | {"threads", "memory_limit", "max_memory"}
 SHOWN_VALUE = 40  # characters
@@ -28,6 +28,7 @@ _ABOUT = {
     "flush_fragments": "more inline fragments than this are moved into a Parquet file",
     "flush_rows": "as are more inline rows than this",
     "row_group_rows": "rows of a Parquet row group",
+    "overwrite_append": "what becomes of rows that were appended while another transaction overwrote the table: supersede or keep",
     "commit_attempts": "how often a commit is tried before the last attempt runs under the commit lock",
     "reevaluate_locked_rows": "winners' rows that a commit may look at while it holds the commit lock; more are looked at before it is taken",
     "lock_timeout_ms": "how long a commit waits for its turn",
@@ -35,6 +36,7 @@ _ABOUT = {
     "retention_hours": "VACUUM keeps versions that are younger",
     "cache_bytes": "memory for bitstrings of deletion vectors",
 }
+_CHOICES = {"overwrite_append": ("supersede", "keep")}
 _BOUNDS = {
     "inline_rows": (0, 1_000_000),
     "inline_bytes": (0, 100_000_000),  # SQLite holds values of up to 10^9 bytes
@@ -51,17 +53,16 @@ _BOUNDS = {
 OF_CONNECTION = frozenset({"isolation_level", *_TEXTS})  # no default of these is kept in the lake
 
 
-def level_named(name: object) -> str:
-    """The isolation level of that name, with spaces or underscores, in any case; the ones that are not built yet are refused."""
+def level_named(name: object) -> Isolation:
+    """The isolation level of that name, with spaces or underscores, in any case."""
     if not isinstance(name, str):
         raise InterfaceError(f"an isolation level is a str, not {type(name).__name__}", hint=f"the levels are: {', '.join(ISOLATION_LEVELS)}")
-    level = fold(name.strip()).replace("_", " ")
-    if level not in ISOLATION_LEVELS:
-        hint = did_you_mean(level, ISOLATION_LEVELS, f"the levels are: {', '.join(ISOLATION_LEVELS)}")
-        raise ProgrammingError(f'there is no isolation level "{name}"', hint=hint)
-    if level != DEFAULT_LEVEL:
-        raise NotSupportedError(f"isolation level {level} is not supported yet", hint=f'use "{DEFAULT_LEVEL}", the default')
-    return level
+    wanted = fold(name.strip()).replace("_", " ")
+    for level in ISOLATION_LEVELS:
+        if level == wanted:
+            return level
+    hint = did_you_mean(wanted, ISOLATION_LEVELS, f"the levels are: {', '.join(ISOLATION_LEVELS)}")
+    raise ProgrammingError(f'there is no isolation level "{name}"', hint=hint)
 
 
 def text_setting(name: str, value: object) -> str | None:
@@ -86,7 +87,7 @@ class Settings:
     def __init__(self, lake: Mapping[str, str], isolation: str, author: str | None = None) -> None:
         """`lake`: what the catalog holds; names that a newer version may have added are ignored. CannotOpen: values that cannot be."""
         try:
-            self._lake = Limits(**{name: _number(name, value) for name, value in lake.items() if name in _ABOUT})
+            self._lake = Limits(**{name: _value(name, value) for name, value in lake.items() if name in _ABOUT})
         except DataError as error:
             raise CannotOpen(f"the catalog was changed by another program: {error.message}", hint="restore the lake from a copy") from error
         self.limits = self._lake
@@ -104,7 +105,7 @@ class Settings:
             return True
         if name not in _ABOUT:
             return False
-        number = getattr(self._lake, name) if value is None else _number(name, str(value))
+        number = getattr(self._lake, name) if value is None else _value(name, str(value))
         self.limits = dataclasses.replace(self.limits, **{name: number})
         return True
 
@@ -115,8 +116,13 @@ class Settings:
         return {**found, **texts, "isolation_level": (self.isolation, "what a commit promises of what was handed out")}
 
 
-def _number(name: str, text: str) -> int:
+def _value(name: str, text: str) -> Any:
     """The value of a limit; DataError if it is not one."""
+    if name in _CHOICES:
+        choice = fold(text.strip())
+        if choice not in _CHOICES[name]:
+            raise DataError(f'{name} cannot be "{text[:SHOWN_VALUE]}"', hint=f"it is one of: {', '.join(_CHOICES[name])}")
+        return choice
     low, high = _BOUNDS[name]
     try:
         number = int(text)

@@ -19,14 +19,15 @@ from lakelite.storage.fragment import Staged
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
-Kind = Literal["create", "drop", "schema", "append", "delete", "update", "overwrite", "compaction"]
+Kind = Literal["create", "drop", "schema", "append", "delete", "update", "overwrite", "supersede", "compaction"]
 
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
     """The net change of one table. `deleted`: newly deleted positions of the base's fragments; `staged_deleted` of staged ones.
 
-    `created`: the table is not in the base. `kinds`: what the statements were, also those that matched no row.
+    `created`: the table is not in the base. `kinds`: what the statements were, also those that matched no row; "supersede": an
+    overwrite was the first of them, so that whatever was appended meanwhile may be taken to have come before it.
     `made`: of a compaction, the composition of each staged output by its staged id.
     """
 
@@ -178,3 +179,9 @@ def append(change: TableChange, staged: Staged | None, kind: Kind) -> TableChang
 def delete_all(change: TableChange, state: TableState, kind: Kind) -> TableChange:
     """`change` with every live row of `state` (the table as the transaction sees it) deleted."""
     return delete(change, {fragment_id: state.alive(fragment_id) for fragment_id in state.fragments}, kind)
+
+
+def overwrite(change: TableChange, state: TableState) -> TableChange:
+    """The same, to make way for what an overwrite puts there."""
+    first: frozenset[Kind] = frozenset({"supersede"} if not change.kinds else ())
+    return replace(delete_all(change, state, "overwrite"), kinds=change.kinds | first | {"overwrite"})

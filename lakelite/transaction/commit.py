@@ -29,7 +29,7 @@ from lakelite.transaction.changes import ChangeSet, Work
 from lakelite.transaction.delta import Delta
 from lakelite.transaction.publish import Published, Record, publish
 from lakelite.transaction.rebase import Rebased, delta_of, rebase
-from lakelite.transaction.record import Looked, looks
+from lakelite.transaction.record import Differing, Failed, Undone, looks
 from lakelite.transaction.resolve import Candidate, Effect, Resolution, Verdict, Winner
 from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.view import LakeView
@@ -123,31 +123,51 @@ def _take(tx: Transaction, step: _Step) -> tuple[Resolution, ...]:
     """Brings the transaction to the head of the step; returns the ledger's lines. Raises where what was handed out would differ."""
     if step.head.snapshot_id == tx.base.snapshot_id:
         return ()
-    lines = _rebase(tx, step) if step.verdict.outcome == "rebase" else None
-    if lines is not None:
-        return lines
+    verdict = step.verdict
+    if verdict.outcome == "supersede":
+        return _superseded(tx, step)
+    if verdict.outcome == "rebase":
+        lines, contested = _rebase(tx, step)
+        if lines is not None:
+            return lines
+        verdict = resolve.verdict(step.candidate, step.winners, step.head.namespace, contested=contested, must_run_again=True)
+        _raise_conflicts(tx, verdict)
     _raise_if(tx, step, tx.replay(step.head, step.touched))
-    return tuple(replace(line, rung=4) for line in step.verdict.resolutions)
+    return tuple(replace(line, rung=4) for line in verdict.resolutions)
 
 
-def _rebase(tx: Transaction, step: _Step) -> tuple[Resolution, ...] | None:
-    """Moves the work onto the head; None where only running again tells what it is there."""
+def _superseded(tx: Transaction, step: _Step) -> tuple[Resolution, ...]:
+    """The transaction is taken as the one before the overwrite: nothing is left of its rows."""
+    changes = replace(tx.work.changes, tables={})
+    tx.move(step.head, Work(changes.names_over(step.head.namespace), changes), -sum(c.rows_added for c in tx.work.changes.tables.values()))
+    return step.verdict.resolutions
+
+
+def _rebase(tx: Transaction, step: _Step) -> tuple[tuple[Resolution, ...] | None, frozenset[int]]:
+    """Moves the work onto the head; None where only running again tells what it is there, with the tables of which both changed a row."""
     try:
-        moved = rebase(tx, step.head, step.deltas)
+        moved = rebase(tx, step.head, step.deltas, step.verdict.evaluated)
     except Unplaced:  # the compositions do not say where a row is
-        return None
-    if (moved.lost or moved.gained) and len(tx.log) > 1 and not tx.explicit:  # how many rows did each of several statements change?
-        return None
+        return None, frozenset()
+    if moved.contested:
+        return None, moved.contested
+    has_other_counts = bool(moved.lost or moved.gained)
+    if has_other_counts and (tx.promises_all or (len(tx.log) > 1 and not tx.explicit)):  # how many rows did each of several statements change?
+        return None, frozenset()
     _raise_if(tx, step, tx.look_again_at(step.head, step.touched))
     tx.move(step.head, moved.work, moved.correction)
     several = len(tx.work.changes.tables) > 1
-    return tuple(_worded(line, moved, several=several) for line in step.verdict.resolutions)
+    return tuple(_worded(line, moved, several=several) for line in step.verdict.resolutions), frozenset()
 
 
-def _raise_if(tx: Transaction, step: _Step, differing: list[Looked]) -> None:
+def _raise_conflicts(tx: Transaction, verdict: Verdict) -> None:
+    if verdict.outcome == "conflict":
+        raise _raised(tx, tuple(_with_row_ids(tx.execution.catalog, tx, c) for c in verdict.conflicts))
+
+
+def _raise_if(tx: Transaction, step: _Step, differing: list[Differing]) -> None:
     if differing:
-        shown = [(one.call.text, one.tables) for one in differing]
-        conflicts = resolve.differing(step.candidate, step.winners, step.head.namespace, shown)
+        conflicts = resolve.differing(step.candidate, step.winners, step.head.namespace, differing)
         raise _raised(tx, tuple(_with_row_ids(tx.execution.catalog, tx, c) for c in conflicts))
 
 
@@ -173,8 +193,7 @@ def _meet(tx: Transaction, catalog: Catalog) -> _Step:
     verdict = resolve.verdict(candidate, won, head.namespace)
     if won:
         steps.reached("resolve")
-    if verdict.outcome == "conflict":
-        raise _raised(tx, tuple(_with_row_ids(catalog, tx, c) for c in verdict.conflicts))
+    _raise_conflicts(tx, verdict)
     return _Step(head, candidate, won, verdict, {k: delta_of(tx, head, k) for k in verdict.moved})
 
 
@@ -184,7 +203,11 @@ def _candidate(tx: Transaction, head: LakeView, won: list[Winner], statement: st
     looked = {*tx.work.changes.reads, *tx.work.changes.shown} & touched & there
     unaffected = frozenset(k for k in looked if delta_of(tx, head, k).is_empty)
     own = any(one.saw_own and one.may_change(touched - unaffected) for one in looks(tx.events))
-    return Candidate(tx.work.changes, tx.base.namespace, tx.explicit, statement, _words(tx) if won else None, unaffected, own)
+    promised = tx.promises_all and any(isinstance(e, Failed) or (isinstance(e, Undone) and e.is_promised) for e in tx.events)
+    return Candidate(
+        tx.work.changes, tx.base.namespace, tx.explicit, statement, tx.isolation, _words(tx) if won else None, unaffected, own, promised,
+        tx.isolation == "write serializable" and tx.execution.limits.overwrite_append == "supersede",
+    )  # fmt: skip
 
 
 def _raised(tx: Transaction, conflicts: tuple[Conflict, ...]) -> Error:

@@ -24,14 +24,16 @@ from lakelite.transaction.view import LakeView
 _BEFORE, _AFTER = "temp.lake_before", "temp.lake_after"
 
 
-def comes_out_the_same(looked: Looked, execution: Execution, work: ch.Work) -> bool:
-    """Whether the query gives the same rows in `work` on the view of `execution`, with or without the rows that blind appends added."""
+def comes_out_the_same(looked: Looked, execution: Execution, work: ch.Work, *, blind_apart: bool) -> bool:
+    """Whether the query gives the same rows in `work` on the view of `execution`; `blind_apart`: or without the rows that blind appends added."""
     if not looked.repeatable or is_volatile(looked.call.text) or keeps_any_rows(looked.call.text):
         return False
     try:
         _keep(replace(execution, view=looked.view, pinned=[], _overlays={}), looked.work, looked, _BEFORE)
         now = replace(execution, pinned=[], _overlays={})
-        return _gives(now, work, looked) or _gives(replace(now, shown_as=partial(_without_blind, now, looked.view), _overlays={}), work, looked)
+        if _gives(now, work, looked):
+            return True
+        return blind_apart and _gives(replace(now, shown_as=partial(_without_blind, now, looked.view), _overlays={}), work, looked)
     except duckdb.InterruptException:
         raise
     except (duckdb.Error, Error):

@@ -168,7 +168,7 @@ def _put(
     else:
         table = replace(existing, columns=made)
         state = before if before is not None else execution.state(work, existing)
-        change = ch.delete_all(work.changes.change_of(existing), state, "overwrite")
+        change = ch.overwrite(work.changes.change_of(existing), state)
         redefined: frozenset[ch.Kind] = frozenset({"schema"} if made != existing.columns else ())
         change = replace(change, table=table, kinds=change.kinds | redefined)
     return _defined(ch.Work(work.namespace.with_table(table), work.changes.with_change(change))), table

@@ -105,7 +105,7 @@ def insert(execution: Execution, work: ch.Work, operation: st.Insert, call: Call
     constant = not operation.overwrite and not reads.tables and _is_as_in_base(change)
     changes = _read(work.changes, reads, call, constant=constant)
     if operation.overwrite:
-        change = ch.delete_all(change, execution.state(work, table), "overwrite")
+        change = ch.overwrite(change, execution.state(work, table))
         changes = replace(changes, blind=False)
     changes = changes.with_change(ch.append(change, staged, "overwrite" if operation.overwrite else "append"))
     return Done(replace(work, changes=changes), _rows(staged), constant=staged if constant else None, is_constant=constant)

@@ -22,7 +22,7 @@ from lakelite.storage.fragment import Staged
 from lakelite.transaction.changes import ChangeSet, TableChange
 from lakelite.transaction.resolve import Resolution
 
-_DATA_KINDS = frozenset({"append", "delete", "update", "overwrite"})
+_DATA_KINDS = frozenset({"append", "delete", "update", "overwrite", "supersede"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,8 @@ def publish(
     inline: dict[int, tuple[int, int]] = {}
     for table_id, change in changes.tables.items():
         if not (change.created and change.dropped):
-            fragments[table_id], inline[table_id] = _table(writer, snapshot, change, heads.get(table_id))
+            was_read = table_id in changes.reads or table_id in changes.shown
+            fragments[table_id], inline[table_id] = _table(writer, snapshot, change, heads.get(table_id), was_read=was_read)
     for schema_id in changes.schemas_dropped:
         _one(writer.run("end_schema", snapshot=snapshot, schema_id=schema_id), f"schema {schema_id}")
     for table_id in changes.reads.keys() | changes.shown.keys():
@@ -85,7 +86,9 @@ def _schemas(writer: Writer, snapshot: int, changes: ChangeSet) -> None:
         writer.run("add_effect", snapshot=snapshot, table_id=None, kinds="namespace", rows_added=0, rows_removed=0)
 
 
-def _table(writer: Writer, snapshot: int, change: TableChange, head: TableState | None) -> tuple[Mapping[int, int], tuple[int, int]]:
+def _table(
+    writer: Writer, snapshot: int, change: TableChange, head: TableState | None, *, was_read: bool
+) -> tuple[Mapping[int, int], tuple[int, int]]:
     """Writes the change of one table; `head` is None where it neither deletes nor is based on a table."""
     table = change.table
     if change.created:
@@ -105,7 +108,7 @@ def _table(writer: Writer, snapshot: int, change: TableChange, head: TableState 
     if after != before + change.rows_added - removed:
         what = f"{before} + {change.rows_added} - {removed} were expected"
         raise InternalError(f"{table.qualified} would hold {after} rows; {what}; nothing was committed")
-    _effect(writer, snapshot, change, removed)
+    _effect(writer, snapshot, change, removed, was_read=was_read)
     return ids, inline
 
 
@@ -216,10 +219,10 @@ def _add_fragment(writer: Writer, snapshot: int, staged: Staged) -> int:
     return fragment_id
 
 
-def _effect(writer: Writer, snapshot: int, change: TableChange, removed: int) -> None:
-    """What happened to the rows; a statement that matched none is no effect."""
+def _effect(writer: Writer, snapshot: int, change: TableChange, removed: int, *, was_read: bool) -> None:
+    """What happened to the rows; a statement that matched none is no effect. An overwrite of what it had read supersedes nothing."""
     added = change.rows_added
-    kinds = set(change.kinds)
+    kinds = set(change.kinds) - ({"supersede"} if was_read else set())
     if "compaction" in kinds:
         added = removed = 0
     elif added == 0 and removed == 0:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from lakelite import deletion
 from lakelite.contents import TableState
+from lakelite.deletion import DeletionVector
 from lakelite.language import statements as st
 from lakelite.transaction import changes as ch
 from lakelite.transaction import match, row_ids
@@ -32,11 +33,15 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Rebased:
     """`work`: the transaction's state on the head. By table and the winner's snapshot: `lost`, rows that it had changed and that the
-    winner had deleted or changed before; `gained`, rows that the winner had added or changed and that it changes as well."""
+    winner had deleted or changed before; `gained`, rows that the winner had added or changed and that it changes as well.
+
+    `contested`: tables of which both changed a row, one that both deleted not counted; only asked at level `snapshot`.
+    """
 
     work: ch.Work
     lost: Mapping[tuple[int, int], int]
     gained: Mapping[tuple[int, int], int]
+    contested: frozenset[int]
 
     @property
     def correction(self) -> int:
@@ -55,27 +60,34 @@ def delta_of(tx: Transaction, head: LakeView, table_id: int) -> Delta:
     return Delta(base, now, catalog.compositions(before, tx.base.snapshot_id, head.snapshot_id) if moved else {})
 
 
-def rebase(tx: Transaction, head: LakeView, deltas: Mapping[int, Delta]) -> Rebased:
-    """`deltas`: of every table that the transaction changed and winners touched. Unplaced where compositions do not tell."""
+def rebase(tx: Transaction, head: LakeView, deltas: Mapping[int, Delta], evaluated: frozenset[int]) -> Rebased:
+    """`deltas`: of every table that the transaction changed and winners touched; `evaluated`: those whose new rows matter.
+
+    Unplaced where compositions do not tell.
+    """
     tables = dict(tx.work.changes.tables)
     lost: Counter[tuple[int, int]] = Counter()
     gained: Counter[tuple[int, int]] = Counter()
     added: dict[int, Mapping[int, BitMap]] = {}
+    contested: set[int] = set()
     for table_id, delta in deltas.items():
         if "compaction" in tables[table_id].kinds:
             tables[table_id] = compaction(tables[table_id], delta)
             continue
-        gone = delta.lost(tables[table_id].deleted)
+        before = tables[table_id]
+        gone = delta.lost(before.deleted)
         lost.update(_killers(tx, head, delta.base, gone))
-        tables[table_id] = _moved(tx, tables[table_id], delta, gone)
-        if new := delta.added:
+        tables[table_id] = _moved(tx, before, delta, gone)
+        if tx.isolation == "snapshot" and gone and _is_contested(tx, delta, before, gone):
+            contested.add(table_id)
+        if table_id in evaluated and (new := delta.added):
             added[table_id] = new
     for table_id, more in _reevaluated(tx, deltas, added).items():
         tables[table_id] = _joined(tables[table_id], more)
         for fragment_id, positions in more.deleted.items():
             gained[(table_id, deltas[table_id].head.fragments[fragment_id].born or 0)] += len(positions)
     changes = replace(tx.work.changes, tables=tables)
-    return Rebased(ch.Work(changes.names_over(head.namespace), changes), lost, gained)
+    return Rebased(ch.Work(changes.names_over(head.namespace), changes), lost, gained, frozenset(contested))
 
 
 def _killers(tx: Transaction, head: LakeView, base: TableState, gone: Mapping[int, BitMap]) -> Counter[tuple[int, int]]:
@@ -128,13 +140,27 @@ def _gone(delta: Delta, source: int) -> BitMap:
     return alive - delta.head.alive(source) if source in delta.head.fragments else alive
 
 
+def _staged(change: ch.TableChange) -> TableState:
+    """What a transaction has staged for a table, as a state."""
+    ipc = {k: s.ipc for k, s in change.staged.items() if s.ipc is not None}
+    dead = {k: DeletionVector(p, change.staged[k].fragment.row_count) for k, p in change.staged_deleted.items() if p}
+    return TableState(change.table, {k: s.fragment for k, s in change.staged.items()}, dead, ipc)
+
+
+def _is_contested(tx: Transaction, delta: Delta, change: ch.TableChange, gone: Mapping[int, BitMap]) -> bool:
+    """Whether a row that both deleted lives on with either of them: then one of them has changed it. An overwrite leaves nothing to contest."""
+    if "overwrite" in change.kinds:
+        return False
+    ids = row_ids.ids_of(tx.execution, delta.base, gone)
+    theirs = row_ids.only(delta.head, delta.added)
+    return bool(row_ids.rows_with(tx.execution, _staged(change), ids) or row_ids.rows_with(tx.execution, theirs, ids))
+
+
 def _moved(tx: Transaction, change: ch.TableChange, delta: Delta, gone: Mapping[int, BitMap]) -> ch.TableChange:
     staged_deleted = dict(change.staged_deleted)
     if gone and any(s.fragment.has_row_ids for s in change.staged.values()):
         ids = row_ids.ids_of(tx.execution, delta.base, gone)
-        staged = TableState(
-            change.table, {k: s.fragment for k, s in change.staged.items()}, {}, {k: s.ipc for k, s in change.staged.items() if s.ipc is not None}
-        )
+        staged = _staged(change)
         for staged_id, positions in row_ids.rows_with(tx.execution, staged, ids).items():
             staged_deleted[staged_id] = staged_deleted[staged_id] | positions if staged_id in staged_deleted else positions
     return replace(change, table=delta.head.table, deleted=delta.carried(change.deleted), staged_deleted=staged_deleted)
@@ -168,6 +194,6 @@ def _reevaluated(tx: Transaction, deltas: Mapping[int, Delta], added: Mapping[in
 def _on_rows(entry: Logged) -> st.Operation | None:
     """What a statement does to rows that it did not insert; None: nothing."""
     operation = entry.operation
-    if isinstance(operation, st.Insert) and operation.overwrite:
+    if isinstance(operation, st.RestoreTable) or (isinstance(operation, st.Insert) and operation.overwrite):
         return st.Truncate(operation.target)
     return operation if isinstance(operation, st.Delete | st.Update | st.Truncate) else None

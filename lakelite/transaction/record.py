@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from lakelite.language import statements as st
 from lakelite.model import Table
@@ -57,13 +57,37 @@ class Looked:
 
 
 @dataclass(frozen=True, slots=True)
+class Failed:
+    """A statement whose `error` was handed out while the transaction went on. `sets`: its parameter sets."""
+
+    operation: st.Operation
+    text: str
+    sets: Sequence[Mapping[str, Any]]
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
 class Undone:
     """What a ROLLBACK TO took back: it runs again inside its savepoint, and is taken back again."""
 
     events: tuple[Event, ...]
 
+    @property
+    def is_promised(self) -> bool:
+        """Whether a statement in it told of a number of rows, or of an error."""
+        return any(isinstance(event, Logged | Failed) or (isinstance(event, Undone) and event.is_promised) for event in self.events)
 
-Event = Logged | Looked | Undone
+
+Event = Logged | Looked | Failed | Undone
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """Something that was handed out and would be something else now. `tables`: those that the statement read or changed, as far as it is known."""
+
+    kind: Literal["read changed", "row count changed", "error changed"]
+    text: str
+    tables: frozenset[int]
 
 
 def statements(events: Iterable[Event]) -> list[Logged]:
@@ -80,12 +104,15 @@ def looks(events: Iterable[Event]) -> Iterator[Looked]:
             yield from looks(event.events)
 
 
-def undone(events: Sequence[Event]) -> list[Event]:
-    """What is left on record of events that were taken back: all of it if rows were handed out that it had written, else what was handed out."""
+def undone(events: Sequence[Event], *, whole: bool) -> list[Event]:
+    """What is left on record of events that were taken back: all of it if rows were handed out that it had written, else what was handed out.
+
+    `whole`: all of it in any case.
+    """
     if not any(isinstance(event, Logged) for event in events):
         return list(events)
     found = list(looks(events))
-    return [Undone(tuple(events))] if any(one.saw_own for one in found) else [*found]
+    return [Undone(tuple(events))] if whole or any(one.saw_own for one in found) else [*found]
 
 
 def constants(events: Iterable[Event]) -> Iterator[Staged]:

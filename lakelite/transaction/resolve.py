@@ -7,15 +7,16 @@ verdict(…)               what the strongest rule of rules.py says, with the le
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal, cast, get_args
 
 from lakelite.contents import Namespace
 from lakelite.errors import Conflict
 from lakelite.language.tokens import without_leading_comments
-from lakelite.model import Table, fold
+from lakelite.model import Isolation, Table, fold
 from lakelite.transaction.changes import ChangeSet
+from lakelite.transaction.record import Differing
 from lakelite.transaction.rules import Mine, Rule, Theirs, rule
 
 
@@ -79,12 +80,16 @@ class Resolution:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """`rebase`: move what was done onto the head (`rebase.py`), the tables in `moved` row by row. `replay`: run again on the head.
-    `conflict`: raise `conflicts`."""
+    `supersede`: the rows that were appended are not there. `conflict`: raise `conflicts`.
 
-    outcome: Literal["rebase", "replay", "conflict"]
+    `evaluated`: those of `moved` whose new rows matter as well.
+    """
+
+    outcome: Literal["rebase", "replay", "supersede", "conflict"]
     resolutions: tuple[Resolution, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     moved: frozenset[int] = frozenset()
+    evaluated: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +98,20 @@ class Candidate:
 
     `unaffected`: tables that I read, or whose rows I was shown, and whose delta is empty. `looked_at_own`: I was shown rows of a
     table that winners touched and that I had written before, so that only running again tells what they would be now.
+    `promised`: I was told of errors, or of statements that I undid, which would have to come out the same (at `serializable`).
+    `may_be_superseded`: the level and the setting overwrite_append allow it.
     """
 
     changes: ChangeSet
     base: Namespace
     explicit: bool
     statement: str
+    isolation: Isolation
     words: frozenset[str] | None = None
     unaffected: frozenset[int] = frozenset()
     looked_at_own: bool = False
+    promised: bool = False
+    may_be_superseded: bool = False
 
     def binds_anew(self, table_id: int) -> bool:
         """Whether I may as well meet another table under the name: DDL in autocommit runs again on the head, whatever that is."""
@@ -136,7 +146,7 @@ def meetings(mine: Candidate, winners: Iterable[Winner], head: Namespace) -> lis
                 for theirs in sorted(effect.kinds & set(get_args(Theirs))):
                     kind = cast(Theirs, theirs)
                     is_same = one in ("read", "shown") and table_id in mine.unaffected and kind not in ("schema", "drop")
-                    met = Rule.STANDS if is_same else rule(one, kind, blind_winner=winner.blind)
+                    met = Rule.STANDS if is_same else rule(one, kind, mine.isolation, blind_winner=winner.blind)
                     met = Rule.REPLAY if met is Rule.GONE and mine.binds_anew(table_id) else met
                     found.append(Meeting(winner, table_id, one, kind, met))
     return found
@@ -146,7 +156,7 @@ def _what_i_did(mine: ChangeSet) -> dict[int, list[Mine]]:
     did: dict[int, list[Mine]] = {}
     for table_id, change in mine.tables.items():
         if not change.created:
-            kinds: set[Mine] = {cast(Mine, "define" if k in ("create", "drop", "schema") else k) for k in change.kinds}
+            kinds: set[Mine] = {cast(Mine, "define" if k in ("create", "drop", "schema") else k) for k in change.kinds - {"supersede"}}
             if mine.defines and "overwrite" in kinds:  # it may be a CREATE OR REPLACE, and DDL always runs again
                 kinds.add("define")
             did[table_id] = sorted(kinds)
@@ -157,31 +167,71 @@ def _what_i_did(mine: ChangeSet) -> dict[int, list[Mine]]:
     return did
 
 
-def verdict(mine: Candidate, winners: Sequence[Winner], head: Namespace) -> Verdict:
-    """The strongest rule decides for the whole commit: it lands with every table resolved, or not at all."""
-    met = meetings(mine, winners, head)
+def verdict(
+    mine: Candidate, winners: Sequence[Winner], head: Namespace, *, contested: frozenset[int] = frozenset(), must_run_again: bool = False
+) -> Verdict:
+    """The strongest rule decides for the whole commit: it lands with every table resolved, or not at all.
+
+    What only a try has shown: `contested`, tables of which both of us changed a row, at `snapshot`; `must_run_again`, that moving was not enough.
+    """
+    met = [replace(m, rule=Rule.YIELD) if m.table_id in contested and m.rule is Rule.REMAP else m for m in meetings(mine, winners, head)]
+    final = (Rule.YIELD, Rule.ABANDON, Rule.GONE) if mine.explicit else (Rule.ABANDON, Rule.GONE)
+    conflicts = [_conflict(mine, m) for m in met if m.rule in final]
+    if not conflicts and (by := _superseding(mine, winners)) is not None:
+        return Verdict("supersede", _superseded(met, mine.base, by))
     strongest = max((m.rule for m in met), key=lambda r: r.value, default=Rule.STANDS)
-    if strongest is Rule.COMPARE and mine.looked_at_own:
-        strongest = Rule.REPLAY
-    conflicts = [_conflict(mine, m) for m in met if m.rule in (Rule.GONE, Rule.ABANDON)]
-    if strongest is Rule.REPLAY:
-        conflicts += _no_replay(mine, met, head)
+    if must_run_again or (strongest is Rule.COMPARE and mine.looked_at_own) or (winners and mine.promised):
+        strongest = max(strongest, Rule.REPLAY, key=lambda r: r.value)
+    runs_again = strongest in (Rule.REPLAY, Rule.YIELD)
+    if runs_again:
+        conflicts += _no_replay(mine, met or [Meeting(winners[-1], None, "shown", "append", Rule.COMPARE)], head)
     if conflicts:
         return Verdict("conflict", conflicts=tuple(dict.fromkeys(conflicts)))
     lines = _ledger(met, mine.base)
-    if strongest is Rule.REPLAY:
+    if runs_again:
         return Verdict("replay", lines)
-    return Verdict("rebase", lines, moved=frozenset(m.table_id for m in met if m.table_id is not None and m.rule in (Rule.REMAP, Rule.REEVALUATE)))
+    return Verdict("rebase", lines, moved=_tables(met, Rule.REMAP, Rule.REEVALUATE), evaluated=_tables(met, Rule.REEVALUATE))
 
 
-def differing(mine: Candidate, winners: Sequence[Winner], head: Namespace, shown: Sequence[tuple[str, frozenset[int]]]) -> tuple[Conflict, ...]:
-    """The conflicts for queries (text, tables that they read) that would give other rows now: one for each winner that may be why."""
+def _tables(met: Sequence[Meeting], *rules: Rule) -> frozenset[int]:
+    return frozenset(m.table_id for m in met if m.table_id is not None and m.rule in rules)
+
+
+def _superseding(mine: Candidate, winners: Sequence[Winner]) -> int | None:
+    """The snapshot that overwrote, without having looked, the one table to which I blindly append: I am taken as the earlier one."""
+    if not (mine.may_be_superseded and mine.changes.blind and mine.changes.only_appends and len(mine.changes.tables) == 1):
+        return None
+    (table_id,) = mine.changes.tables
+    found = [w.snapshot_id for w in winners if table_id in w.effects and "supersede" in w.effects[table_id].kinds]
+    return found[-1] if found else None
+
+
+def _superseded(met: Sequence[Meeting], names: Namespace, by: int) -> tuple[Resolution, ...]:
+    lines = _ledger([m for m in met if m.winner.snapshot_id == by], names)
+    return tuple(replace(line, rung=1, explanation=f"rows superseded by the overwrite in snapshot {by}", noticeable=True) for line in lines)
+
+
+def differing(mine: Candidate, winners: Sequence[Winner], head: Namespace, handed_out: Sequence[Differing]) -> tuple[Conflict, ...]:
+    """The conflicts for what would be something else now: one for each winner that may be why."""
     met = meetings(mine, winners, head)
     found: list[Conflict] = []
-    for text, tables in shown:
-        reasons = [m for m in met if m.rule is Rule.COMPARE and m.table_id in tables] or met[:1]
-        found += [_conflict(mine, m, "read changed", statement=text) for m in reasons]
+    for one in handed_out:
+        reasons = [m for m in met if m.rule is Rule.COMPARE and m.table_id in one.tables] or [m for m in met if m.table_id in one.tables] or met[:1]
+        found += [_differs(mine, one, m.winner, m.table_id, m.theirs) for m in reasons]
+        if not reasons:
+            found += [_differs(mine, one, w, next(iter(w.effects), None), "change") for w in winners[-1:]]
     return tuple(dict.fromkeys(found))
+
+
+def _differs(mine: Candidate, one: Differing, winner: Winner, table_id: int | None, theirs: str) -> Conflict:
+    what = {
+        "read changed": f"its rows were shown to you, and snapshot {winner.snapshot_id} changed them ({theirs})",
+        "row count changed": f"after snapshot {winner.snapshot_id} ({theirs}) your statement changes another number of rows than you were told",
+        "error changed": f"after snapshot {winner.snapshot_id} ({theirs}) your statement does not fail as you were told that it did",
+    }[one.kind]
+    is_only_read = one.kind != "read changed" or table_id not in mine.changes.tables
+    accepted_at = ("snapshot" if one.kind == "read changed" else "write serializable") if is_only_read else None
+    return _conflict(mine, Meeting(winner, table_id, "shown", "update", Rule.COMPARE), one.kind, what, one.text, accepted_at)
 
 
 def _ledger(met: Sequence[Meeting], names: Namespace) -> tuple[Resolution, ...]:
@@ -205,8 +255,9 @@ def _line(meeting: Meeting, names: Namespace) -> Resolution:
         Rule.REEVALUATE: f"{meeting.mine} on {table} was evaluated again on the rows that snapshot {snapshot} added or changed",
         Rule.COMPARE: f"the rows of {table} that were shown are the same after the {meeting.theirs} of snapshot {snapshot}",
         Rule.REPLAY: f"ran again on {table} as snapshot {snapshot} left it",
+        Rule.YIELD: f"ran again on {table}, which snapshot {snapshot} had changed first",
     }
-    return Resolution(snapshot, meeting.table_id, table, _rung(meeting), rows, words[meeting.rule], meeting.rule is Rule.REPLAY)
+    return Resolution(snapshot, meeting.table_id, table, _rung(meeting), rows, words[meeting.rule], meeting.rule in (Rule.REPLAY, Rule.YIELD))
 
 
 def _rung(meeting: Meeting) -> int:
@@ -247,15 +298,17 @@ def _lost_columns(before: Table, after: Table) -> list[str]:
     return [c.name for c in before.columns if (c.field_id, c.name, c.type) not in kept]
 
 
-def _conflict(mine: Candidate, meeting: Meeting, kind: str | None = None, why: str | None = None, statement: str | None = None) -> Conflict:
+def _conflict(
+    mine: Candidate, meeting: Meeting, kind: str | None = None, why: str | None = None, statement: str | None = None, accepted_at: str | None = None
+) -> Conflict:
     winner = meeting.winner
     effect = winner.effects.get(meeting.table_id) if meeting.table_id is not None else None
     default_kind, explanation = {
         Rule.GONE: ("table dropped", f"it was dropped by snapshot {winner.snapshot_id}"),
         Rule.ABANDON: ("superseded maintenance", f"snapshot {winner.snapshot_id} changed the rows that were being moved"),
+        Rule.YIELD: ("changed first", f"snapshot {winner.snapshot_id} changed it first ({meeting.theirs}), and at level snapshot the first one wins"),
     }.get(meeting.rule, ("read changed", f"its rows were shown to you, and snapshot {winner.snapshot_id} changed them ({meeting.theirs})"))
     again = "the transaction was rolled back: run it again, it will see the new rows"
-    is_only_read = statement is not None and meeting.table_id not in mine.changes.tables
     return Conflict(
         kind=kind or default_kind,
         table=_name(meeting.table_id, mine.base),
@@ -267,7 +320,7 @@ def _conflict(mine: Candidate, meeting: Meeting, kind: str | None = None, why: s
         explanation=why or explanation,
         what_to_do="create the table again, or leave it" if meeting.rule is Rule.GONE else again,
         rows=effect.rows_changed if effect else None,
-        accepted_at="snapshot" if is_only_read else None,
+        accepted_at="write serializable" if meeting.rule is Rule.YIELD else accepted_at,
     )
 
 

@@ -43,10 +43,11 @@ def rows_with(execution: Execution, state: TableState, ids: NDArray[Any]) -> dic
     """The positions, by fragment id, of those rows of `state` whose *stored* row id is among `ids`."""
     import numpy as np
 
-    fragments = {k: f for k, f in state.fragments.items() if f.has_row_ids}
-    if not fragments or not len(ids):
+    alive = {k: state.alive(k) for k, f in state.fragments.items() if f.has_row_ids}
+    alive = {k: positions for k, positions in alive.items() if positions}
+    if not alive or not len(ids):
         return {}
-    addresses = _addresses(execution, only(state, {k: state.alive(k) for k in fragments}))
+    addresses = _addresses(execution, only(state, alive))
     wanted = addresses.has_id & np.isin(addresses.ids, ids)
     return {int(k): deletion.positions_of(addresses.positions[wanted & (addresses.fragments == k)]) for k in np.unique(addresses.fragments[wanted])}
 

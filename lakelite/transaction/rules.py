@@ -5,17 +5,20 @@
     REEVALUATE  my row-local statements run on just the rows that are new at the head, and let go of those that are gone
     COMPARE     what I handed out is compared with what it would be now: if it differs, that is a conflict
     REPLAY      mine runs again on the head, and what it handed out is compared there
+    YIELD       theirs was first: a conflict, or in autocommit mine runs again on the head
     GONE        the table was dropped: a conflict, or in autocommit the ordinary error
     ABANDON     mine is maintenance that has nothing to do any more
 
-resolver.md, sections 3 and 4, at level `write serializable`. Values only. A statement that is not row-local counts as a read
-of its own table (`execute.py`), so that it is replayed.
+resolver.md, sections 3 and 4: one table for the serializable levels, and the rows that are others at `snapshot`. Values only.
+A statement that is not row-local counts as a read of its own table (`execute.py`), so that it is replayed.
 """
 
 from __future__ import annotations
 
 from enum import Enum
 from typing import Literal, get_args
+
+from lakelite.model import Isolation
 
 Mine = Literal["append", "delete", "update", "overwrite", "define", "compaction", "read", "shown"]
 Theirs = Literal["append", "delete", "update", "overwrite", "schema", "drop", "compaction"]
@@ -29,18 +32,19 @@ class Rule(Enum):
     REEVALUATE = 3
     COMPARE = 4
     REPLAY = 5
-    ABANDON = 6
-    GONE = 7
+    YIELD = 6
+    ABANDON = 7
+    GONE = 8
 
     @property
     def rung(self) -> int:
         """The rung of the ladder (resolver.md, section 3)."""
-        return min(self.value, 4) if self.value <= Rule.REPLAY.value else 5
+        return min(self.value, 4) if self.value <= Rule.YIELD.value else 5
 
 
-_S, _M, _E, _C, _R, _A, _G = Rule.STANDS, Rule.REMAP, Rule.REEVALUATE, Rule.COMPARE, Rule.REPLAY, Rule.ABANDON, Rule.GONE
+_S, _M, _E, _C, _R, _Y, _A, _G = Rule.STANDS, Rule.REMAP, Rule.REEVALUATE, Rule.COMPARE, Rule.REPLAY, Rule.YIELD, Rule.ABANDON, Rule.GONE
 
-_TABLE: dict[Mine, tuple[Rule, ...]] = {
+_SERIALIZABLE: dict[Mine, tuple[Rule, ...]] = {
     #              append  delete  update  overwrite  schema  drop  compaction
     "append":     (_S,     _S,     _S,     _S,        _R,     _G,   _S),
     "delete":     (_E,     _M,     _E,     _E,        _R,     _G,   _M),
@@ -52,13 +56,32 @@ _TABLE: dict[Mine, tuple[Rule, ...]] = {
     "shown":      (_C,     _C,     _C,     _C,        _C,     _G,   _S),
 }  # fmt: skip
 
-RULES: dict[tuple[Mine, Theirs], Rule] = {
-    (mine, theirs): rule for mine, row in _TABLE.items() for theirs, rule in zip(get_args(Theirs), row, strict=True)
+_SNAPSHOT: dict[Mine, tuple[Rule, ...]] = {  # mine sees its base only: what it read counts for nothing, and new rows are left alone
+    #              append  delete  update  overwrite  schema  drop  compaction
+    "append":     (_S,     _S,     _S,     _Y,        _Y,     _G,   _S),
+    "delete":     (_S,     _M,     _M,     _Y,        _Y,     _G,   _M),
+    "update":     (_S,     _M,     _M,     _Y,        _Y,     _G,   _M),
+    "overwrite":  (_E,     _M,     _E,     _Y,        _Y,     _G,   _M),
+    "read":       (_S,     _S,     _S,     _S,        _S,     _S,   _S),
+    "shown":      (_S,     _S,     _S,     _S,        _S,     _S,   _S),
+}  # fmt: skip
+
+_Rules = dict[tuple[Mine, Theirs], Rule]
+
+
+def _each(table: dict[Mine, tuple[Rule, ...]]) -> _Rules:
+    return {(mine, theirs): rule for mine, row in table.items() for theirs, rule in zip(get_args(Theirs), row, strict=True)}
+
+
+RULES: dict[Isolation, _Rules] = {
+    "serializable": _each(_SERIALIZABLE),
+    "write serializable": _each(_SERIALIZABLE),
+    "snapshot": {**_each(_SERIALIZABLE), **_each(_SNAPSHOT)},
 }
 
 
-def rule(mine: Mine, theirs: Theirs, *, blind_winner: bool) -> Rule:
-    """The rule for one meeting. Rows of a blind append do not count against what was handed out (they are only added)."""
-    if mine == "shown" and theirs == "append" and blind_winner:
+def rule(mine: Mine, theirs: Theirs, level: Isolation, *, blind_winner: bool) -> Rule:
+    """The rule for one meeting. At `write serializable` rows of a blind append do not count against what was handed out (they are only added)."""
+    if mine == "shown" and theirs == "append" and blind_winner and level == "write serializable":
         return Rule.STANDS
-    return RULES[(mine, theirs)]
+    return RULES[level][(mine, theirs)]

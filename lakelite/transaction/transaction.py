@@ -7,22 +7,24 @@ transaction. Nothing here takes a lock; commit.py lands it.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
+
+import duckdb
 
 from lakelite import steps
 from lakelite.errors import Error
 from lakelite.language import statements as st
 from lakelite.language.parse import uses_clock
-from lakelite.model import Table
+from lakelite.model import Isolation, Table
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import changes as ch
 from lakelite.transaction import clock, execute
 from lakelite.transaction.compare import comes_out_the_same
 from lakelite.transaction.execution import Call, Done, Execution, Stream
-from lakelite.transaction.record import Event, Logged, Looked, Undone, constants, statements, undone
+from lakelite.transaction.record import Differing, Event, Failed, Logged, Looked, Undone, constants, statements, undone
 from lakelite.transaction.run import READS_ONLY, run
 from lakelite.transaction.savepoints import Mark, Savepoint, newest
 from lakelite.transaction.view import LakeView
@@ -34,7 +36,7 @@ class Transaction:
     `events`: what it did, in order.
     """
 
-    def __init__(self, execution: Execution, *, explicit: bool, isolation: str, read_only: bool, now_us: int) -> None:
+    def __init__(self, execution: Execution, *, explicit: bool, isolation: Isolation, read_only: bool, now_us: int) -> None:
         self.execution = execution
         self.explicit = explicit
         self.isolation = isolation
@@ -55,6 +57,11 @@ class Transaction:
         return self.execution.transaction_id
 
     @property
+    def promises_all(self) -> bool:
+        """Whether numbers of rows and errors have to come out the same too, not only rows that were shown."""
+        return self.explicit and self.isolation == "serializable"
+
+    @property
     def log(self) -> list[Logged]:
         """The statements that stand."""
         return statements(self.events)
@@ -68,11 +75,30 @@ class Transaction:
         done = self._once(operation, call, many)
         self.work = done.work
         if isinstance(operation, READS_ONLY):
-            if self.explicit and done.tables:
+            if self.explicit and done.tables and self.isolation != "snapshot":
                 self.events.append(Looked(operation, call, self.base, done.work, done.tables, done.repeatable))
         else:
             self.events.append(Logged(operation, call, many, done.constant, done.is_constant, done.rowcount, self._target(operation)))
         return done
+
+    def run_sets(self, operation: st.Operation, text: str, sets: Sequence[Mapping[str, Any]]) -> int:
+        """A statement once for each parameter set, an INSERT … VALUES for all at once; returns the rows changed."""
+        if len(sets) > 1 and isinstance(operation, st.Insert) and operation.is_values and not operation.overwrite:
+            return self.run(operation, Call(text, {}), sets).rowcount
+        counts = [self.run(operation, Call(text, values)).rowcount for values in sets]
+        return counts[0] if len(counts) == 1 else sum(counts)
+
+    @contextlib.contextmanager
+    def statement(self, operation: st.Operation, text: str, sets: Sequence[Mapping[str, Any]]) -> Iterator[None]:
+        """A statement of the user's: an error undoes all of it, and goes on record where it has to come out the same."""
+        mark = self.mark()
+        try:
+            yield
+        except BaseException as error:
+            self.reset(mark)
+            if self.promises_all and isinstance(error, Exception) and not isinstance(error, duckdb.InterruptException):
+                self.events.append(Failed(operation, text, sets, _told(error)))
+            raise
 
     def _texts(self, operation: st.Operation, call: Call) -> list[str]:
         """The statement's text and the defaults that it may use."""
@@ -139,7 +165,7 @@ class Transaction:
     def _take_back(self, mark: Mark) -> None:
         """What was handed out stays handed out, and stays on record with what led to it."""
         changes = mark.work.changes.after_undoing(self.work.changes)
-        kept = undone(self.events[mark.events :])
+        kept = undone(self.events[mark.events :], whole=self.promises_all)
         self.events[mark.events :] = kept
         self.work = replace(mark.work, changes=changes)
         if not any(isinstance(event, Undone) for event in kept):
@@ -147,8 +173,8 @@ class Transaction:
 
     # Running again.
 
-    def replay(self, view: LakeView, touched: frozenset[int]) -> list[Looked]:
-        """Runs everything again, on a newer snapshot; returns the queries that would give other rows there.
+    def replay(self, view: LakeView, touched: frozenset[int]) -> list[Differing]:
+        """Runs everything again, on a newer snapshot; returns what was handed out and would be something else there.
 
         `touched`: the tables that winners changed. An error is the statement's own: the transaction is over then.
         """
@@ -164,8 +190,8 @@ class Transaction:
         self._discard(old)
         return differing
 
-    def _again(self, events: Sequence[Event], touched: frozenset[int]) -> list[Looked]:
-        differing: list[Looked] = []
+    def _again(self, events: Sequence[Event], touched: frozenset[int]) -> list[Differing]:
+        differing: list[Differing] = []
         for event in events:
             match event:
                 case Undone():
@@ -174,22 +200,42 @@ class Transaction:
                     self._take_back(mark)
                 case Looked():
                     if (event.saw_own or event.tables & touched) and not self._same(event, self.execution, self.work):
-                        differing.append(event)
+                        differing.append(Differing("read changed", event.call.text, event.tables))
                     self.events.append(replace(event, view=self.base, work=self.work))
+                case Failed():
+                    if not self._fails_again(event):
+                        differing.append(Differing("error changed", event.text, frozenset()))
+                    self.events.append(event)
                 case Logged() if event.is_constant and self._target(event.operation) == event.table:  # the same columns: its rows are right
                     self.work = execute.again(self.work, event.operation, event.call, event.constant, event.rowcount).work
                     self.events.append(event)
                 case Logged():
-                    self.run(event.operation, event.call, event.many)
+                    done = self.run(event.operation, event.call, event.many)
+                    if self.promises_all and done.rowcount != event.rowcount:
+                        tables = frozenset({event.table.table_id} if event.table else ())
+                        differing.append(Differing("row count changed", event.call.text, tables))
         return differing
 
-    def look_again_at(self, view: LakeView, touched: frozenset[int]) -> list[Looked]:
+    def _fails_again(self, failed: Failed) -> bool:
+        """Whether a statement gives the error that it gave."""
+        mark = self.mark()
+        try:
+            self.run_sets(failed.operation, failed.text, failed.sets)
+        except duckdb.InterruptException:
+            raise
+        except Exception as error:
+            return _told(error) == failed.error
+        finally:
+            self.reset(mark)
+        return False
+
+    def look_again_at(self, view: LakeView, touched: frozenset[int]) -> list[Differing]:
         """The queries that would give other rows on a newer snapshot, without running anything else again; they are on record as there.
 
         Those that saw rows of the transaction's own stay as they are: the verdict is that what winners did does not count for them
         (blind appends, compactions), or the transaction runs again.
         """
-        differing: list[Looked] = []
+        differing: list[Differing] = []
         now = replace(self.execution, view=view, _overlays={})
 
         def moved(event: Event) -> Event:
@@ -199,7 +245,7 @@ class Transaction:
                 case Looked() if not event.saw_own:
                     work = replace(event.work, namespace=event.work.changes.names_over(view.namespace))
                     if event.may_change(touched) and not self._same(event, now, work):
-                        differing.append(event)
+                        differing.append(Differing("read changed", event.call.text, event.tables))
                     return replace(event, view=view, work=work)
             return event
 
@@ -208,7 +254,7 @@ class Transaction:
 
     def _same(self, looked: Looked, execution: Execution, work: ch.Work) -> bool:
         with self.moment(looked.operation, looked.call):
-            return comes_out_the_same(looked, execution, work)
+            return comes_out_the_same(looked, execution, work, blind_apart=self.isolation == "write serializable")
 
     def move(self, view: LakeView, work: ch.Work, correction: int) -> None:
         """Takes over what was done as it is on a newer snapshot. `correction`: how many more rows the statements changed there."""
@@ -251,3 +297,9 @@ class Transaction:
             except BaseException:
                 self._unneeded.append(doomed)
                 raise
+
+
+def _told(error: Exception) -> str:
+    """An error as the application was told of it, without names that it may have meant instead."""
+    text = error.message if isinstance(error, Error) else str(error).partition("\n")[0]
+    return f"{type(error).__name__}: {text}"

@@ -87,8 +87,9 @@ def test_7_an_append_after_a_committed_delete_stands_and_nothing_returns(connect
     assert m.last_commit.attempts == 1
 
 
-def test_7_an_append_against_an_overwrite_is_kept_as_superseding_is_not_built(connect: Connect) -> None:
+def test_7_an_append_against_an_overwrite_is_kept_where_it_is_not_superseded(connect: Connect) -> None:
     m, w = connect(), connect()
+    m.execute("SET overwrite_append = keep")
     with meeting(lambda: w.execute("INSERT OVERWRITE t SELECT 1, 1")):
         m.execute("INSERT INTO t VALUES (100, 1)")
     assert rows(w) == [(1, 1), (100, 1)]
@@ -115,6 +116,7 @@ def test_10_a_stale_writer_does_not_write_into_a_new_table_of_the_same_name(conn
 
 def test_10_a_table_that_was_replaced_takes_the_rows_of_a_stale_writer_only_where_they_fit(connect: Connect) -> None:
     m, w = connect(), connect()
+    m.execute("SET overwrite_append = keep")
     with (
         meeting(lambda: w.execute("CREATE OR REPLACE TABLE t (k INTEGER, v INTEGER NOT NULL)")),
         pytest.raises(lakelite.IntegrityError, match="NOT NULL"),

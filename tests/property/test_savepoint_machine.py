@@ -2,6 +2,7 @@
 
 `head` is an SQLite database to which every commit is applied, in order: a transaction's standing statements when it has
 committed, so that it is always the last one. An open transaction has a copy of its own, in which it runs with its savepoints.
+What a level promises has to come out the same when the whole of it is run on the head; a conflict is right only where it does not.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, Phase, note, settings
@@ -25,7 +26,8 @@ NAMES = ("a", "B", "b", "c")
 PHASES = set(Phase) - {Phase.shrink, Phase.explain}  # a failing run is reported at once: shrinking it takes many minutes
 SEEDS = st.binary(min_size=6, max_size=6)  # integers would be small ones most of the time
 WANTED = {"undone", "released", "failed", "held", "committed", "nothing stood", "conflict"}
-reached: Counter[str] = Counter()
+FAILED = "failed"
+Told = list[Any] | int | str | None  # the rows of a SELECT, a number of rows, FAILED, or nothing
 
 
 def table(r: random.Random) -> str:
@@ -65,6 +67,9 @@ def sqlite() -> sqlite3.Connection:
 
 
 class Savepoints(RuleBasedStateMachine):
+    level: ClassVar[str] = "write serializable"
+    reached: ClassVar[Counter[str]] = Counter()
+
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
@@ -73,7 +78,7 @@ class Savepoints(RuleBasedStateMachine):
         self.view: sqlite3.Connection | None = None
         self.log: list[str] = []
         self.marks: list[tuple[str, int, str]] = []  # name, statements that stood, commit message
-        self.events: list[tuple[str, list[Any] | None]] = []  # every statement that went well, and the rows that a SELECT gave
+        self.events: list[tuple[str, Told]] = []  # every statement, and what was told of it
         self.blind = False  # whether the other connection has appended blindly meanwhile
         self.message = ""
         self.open: list[tuple[Any, list[Any]]] = []
@@ -106,8 +111,9 @@ class Savepoints(RuleBasedStateMachine):
         except sqlite3.Error as error:
             with pytest.raises(lakelite.ProgrammingError):
                 self.con.execute(sql)
-            reached["failed"] += 1
+            self.reached["failed"] += 1
             note(f"  fails: {error}")
+            self.events.append((sql, FAILED))
             return None, None
         return self.con.execute(sql), expected
 
@@ -120,7 +126,7 @@ class Savepoints(RuleBasedStateMachine):
             self.recorded()
         else:
             self.log.append(sql)
-            self.events.append((sql, None))
+            self.events.append((sql, None if sql.startswith(("CREATE", "DROP")) else int(got.rowcount)))
 
     def recorded(self) -> None:
         """A commit has landed: with the message, which is used then."""
@@ -138,7 +144,7 @@ class Savepoints(RuleBasedStateMachine):
         if hold and rows:
             rows.remove(got.fetchone())
             self.open.append((got, rows))
-            reached["held"] += 1
+            self.reached["held"] += 1
         else:
             assert sorted(got.fetchall()) == rows
 
@@ -185,7 +191,7 @@ class Savepoints(RuleBasedStateMachine):
 
     def begin(self) -> None:
         note("BEGIN")
-        self.con.execute("BEGIN")
+        self.con.execute(f"BEGIN ISOLATION LEVEL {self.level}")
         self.view = sqlite()
         self.head.backup(self.view)
         self.view.execute("BEGIN")
@@ -208,7 +214,7 @@ class Savepoints(RuleBasedStateMachine):
         found = self.found(name)
         assert (got is None) == (found is None)
         if found is not None:
-            reached["released"] += 1
+            self.reached["released"] += 1
             self.events.append((f"RELEASE {name}", None))
             del self.marks[found:]
 
@@ -218,28 +224,43 @@ class Savepoints(RuleBasedStateMachine):
         assert (got is None) == (found is None)
         if found is not None:
             self.events.append((f"ROLLBACK TO {name}", None))
-            reached["undone"] += len(self.log) > self.marks[found][1]
+            self.reached["undone"] += len(self.log) > self.marks[found][1]
             del self.marks[found + 1 :]
             del self.log[self.marks[found][1] :]
             self.message = self.marks[found][2]
 
     def differs(self) -> bool:
-        """Whether the whole transaction, run on the head with what it took back, would be shown other rows, or fails there."""
+        """Whether the whole transaction, run on the head with what it took back, would be told something else, or fails there."""
         again = sqlite()
         self.head.backup(again)
         try:
             again.execute("BEGIN")
-            return any(rows is not None and sorted(again.execute(sql).fetchall()) != rows for sql, rows in self.run_again(again))
+            return any(now != told for told, now in self.run_again(again))
         except sqlite3.Error:
             return True
         finally:
             again.close()
 
-    def run_again(self, oracle: sqlite3.Connection) -> Iterator[tuple[str, list[Any] | None]]:
-        for sql, rows in self.events:
-            if rows is None:
-                oracle.execute(sql)
-            yield sql, rows
+    def run_again(self, oracle: sqlite3.Connection) -> Iterator[tuple[Told, Told]]:
+        """What was told of each statement that the level promises something of, and what would be now."""
+        promises_all = self.level == "serializable"
+        for sql, told in self.events:
+            if told == FAILED:
+                if promises_all:
+                    yield told, self.again_fails(oracle, sql)
+                continue
+            cursor = oracle.execute(sql)
+            if isinstance(told, list):
+                yield told, sorted(cursor.fetchall())
+            elif promises_all and told is not None:
+                yield told, cursor.rowcount
+
+    def again_fails(self, oracle: sqlite3.Connection, sql: str) -> Told:
+        try:
+            oracle.execute(sql)
+        except sqlite3.Error:
+            return FAILED
+        return None
 
     def meanwhile(self, sql: str, blind: bool) -> None:
         """The other connection commits."""
@@ -263,17 +284,17 @@ class Savepoints(RuleBasedStateMachine):
         note("COMMIT")
         before, differs = self.con.last_commit, self.differs()
         if conflict := self.refused():
-            reached["conflict"] += 1
+            self.reached["conflict"] += 1
             assert self.log, f"nothing that it wrote stands: {conflict}"
             assert differs, f"needless: {conflict}"
         elif self.log:
-            reached["committed"] += 1
-            assert self.blind or not differs, "rows were handed out that would be others now"
+            self.reached["committed"] += 1
+            assert (self.blind and self.level != "serializable") or not differs, "something was handed out that would be another now"
             for sql in self.log:
                 self.head.execute(sql)
             self.recorded()
         else:
-            reached["nothing stood"] += 1
+            self.reached["nothing stood"] += 1
             assert self.con.last_commit is before
         self.over()
 
@@ -305,11 +326,19 @@ class Savepoints(RuleBasedStateMachine):
             assert {path.name for path in root.glob("data/*/*.parquet")} == known
 
 
+class SerializableSavepoints(Savepoints):
+    """Numbers of rows and errors are promised as well, and rows of blind appends count."""
+
+    level = "serializable"
+    reached: ClassVar[Counter[str]] = Counter()
+
+
 @pytest.mark.timeout(300)
-def test_savepoints_are_those_of_sqlite() -> None:
+@pytest.mark.parametrize("machine", [Savepoints, SerializableSavepoints])
+def test_savepoints_are_those_of_sqlite(machine: type[Savepoints]) -> None:
     checks = settings(max_examples=10, stateful_step_count=50, deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck))
     for _ in range(4):  # what is drawn is random: what has to be reached is drawn for a little longer where it was not
-        run_state_machine_as_test(Savepoints, settings=checks)
-        if reached.keys() >= WANTED:
+        run_state_machine_as_test(machine, settings=checks)
+        if machine.reached.keys() >= WANTED:
             break
-    assert reached.keys() >= WANTED, reached
+    assert machine.reached.keys() >= WANTED, machine.reached

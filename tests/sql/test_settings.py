@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import lakelite
-from lakelite.settings import _ABOUT, _BOUNDS
+from lakelite.settings import _ABOUT, _BOUNDS, _CHOICES
 
 
 def value(con: Any, name: str) -> str:
@@ -25,7 +25,13 @@ def stored(path: Path) -> list[tuple[str, str]]:
 
 
 def test_every_setting_has_bounds_that_it_works_with(lake: lakelite.Connection) -> None:
-    assert _ABOUT.keys() == _BOUNDS.keys()
+    assert _ABOUT.keys() == _BOUNDS.keys() | _CHOICES.keys()
+    for name, choices in _CHOICES.items():
+        for choice in (*choices, choices[0].upper()):
+            lake.execute(f"SET {name} = '{choice}'")
+            assert value(lake, name) == choice.lower()
+        with pytest.raises(lakelite.DataError, match=choices[0]):
+            lake.execute(f"SET {name} = '{'9' * 5000}'")
     for end in (0, 1):
         for name, bounds in _BOUNDS.items():
             lake.execute(f"SET {name} = {bounds[end]}")
