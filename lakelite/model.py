@@ -162,6 +162,8 @@ class Limits:
     flush_rows: int = 20_000
     row_group_rows: int = 61_440
     commit_attempts: int = 4
+    commit_time_ms: int = 10_000
+    commit_backoff_ms: int = 5
     overwrite_append: str = "supersede"
     reevaluate_locked_rows: int = 1_000
     lock_timeout_ms: int = 60_000

@@ -140,6 +140,8 @@ class Session:
                 return self.commit()
             case st.Rollback():
                 return self.rollback()
+            case st.ExplainCommit():
+                return standalone.explain_commit(self.lake, self._tx)
             case st.Savepoint() | st.Release() | st.RollbackTo():
                 return self._savepoint(operation, call)
             case st.SetOption():

@@ -17,6 +17,7 @@ from lakelite.model import literal
 from lakelite.results import Result
 from lakelite.settings import DUCKDB_SETTINGS, OF_CONNECTION, RESULT_SETTINGS
 from lakelite.transaction import commit as committing
+from lakelite.transaction import rehearse
 from lakelite.transaction.execution import Call, find_table
 from lakelite.transaction.transaction import Transaction
 
@@ -75,6 +76,13 @@ def look(lake: Lake, tx: Transaction | None, operation: st.Operation, call: Call
         if tx is None:
             lake.unpin(seen)
     return Result(answer.columns, rows=answer.rows)
+
+
+def explain_commit(lake: Lake, tx: Transaction | None) -> Result:
+    """EXPLAIN COMMIT: one row for each table and winner that a COMMIT would meet now."""
+    if tx is None:
+        raise ProgrammingError("there is nothing to commit: no transaction is open", hint="BEGIN opens one")
+    return Result(rehearse.COLUMNS, rows=rehearse.rehearse(tx, lake.catalog))
 
 
 def run_vacuum(lake: Lake, tx: Transaction | None, operation: st.Vacuum, call: Call, *, read_only: bool) -> Result:

@@ -15,7 +15,7 @@ from lakelite.language.analyse import is_volatile, mentions, uses_clock
 from lakelite.language.reader import CHANGES, QUERY_HEADS, Reader, refuse_changes_in_ctes, skip_with
 from lakelite.language.refusals import BY_FIRST_WORDS
 from lakelite.language.source import Source, read_source, splice, syntax_error, unsupported
-from lakelite.language.statements import Append, Name, Operation, Query, Sql, Statement
+from lakelite.language.statements import Append, ExplainCommit, Name, Operation, Query, Sql, Statement
 from lakelite.language.tokens import Piece, is_complete, split_script
 from lakelite.language.travel import read_restore, with_history
 from lakelite.mapping.names import did_you_mean
@@ -119,9 +119,12 @@ def _with(source: Source) -> Operation:
     raise _refused(source, verb, "MERGE INTO")
 
 
-def _explain(source: Source) -> Query:
-    """EXPLAIN [ANALYZE] [(options)] query."""
+def _explain(source: Source) -> Query | ExplainCommit:
+    """EXPLAIN COMMIT, and EXPLAIN [ANALYZE] [(options)] query."""
     reader = Reader(source, 1)
+    if reader.accept("COMMIT"):
+        reader.finish()
+        return ExplainCommit()
     reader.accept_one("ANALYZE", "ANALYSE")
     options = reader.sees("(") and reader.peek(1).word not in QUERY_HEADS
     index = reader.after_bracket() if options else reader.index

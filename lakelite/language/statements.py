@@ -216,6 +216,11 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
+class ExplainCommit:
+    """EXPLAIN COMMIT: what a COMMIT would do now."""
+
+
+@dataclass(frozen=True, slots=True)
 class Rollback:
     """ROLLBACK."""
 
@@ -310,7 +315,7 @@ class Vacuum:
 
 Operation = (
     Query | CreateSchema | DropSchema | CreateTable | CreateTableAs | DropTable | Insert | Delete | Update | Truncate | RestoreTable | CopyFrom
-    | Append | CopyTo | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | SetOption
+    | Append | CopyTo | Begin | Commit | ExplainCommit | Rollback | Savepoint | Release | RollbackTo | SetOption
     | ShowTables | ShowSchemas | ShowSettings | ShowCreateTable | DescribeTable | DescribeHistory | Vacuum
 )  # fmt: skip
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -69,21 +70,24 @@ class Landing:
 
 def commit(tx: Transaction, landing: Landing) -> CommitResult:
     """Lands the transaction, or raises and leaves nothing of it. Only a true conflict of an explicit one is a TransactionConflict."""
+    limits = tx.execution.limits
+    deadline = time.monotonic() + limits.commit_time_ms / 1000
     settled = _catch_up(tx, landing)
     while True:
         synced = _make_durable(tx)
-        last = tx.attempts >= tx.execution.limits.commit_attempts
+        last = tx.attempts >= limits.commit_attempts or time.monotonic() >= deadline
         with landing.locked():
             steps.reached("lock")
-            step = _meet(tx, landing.catalog)
+            step = meet(tx, landing.catalog)
             if last or step.is_small(tx):
-                settled += _take(tx, step)
+                settled += take(tx, step)
                 _make_durable(tx, synced)
                 landed, published = _land(tx, landing, step.head.snapshot_id, settled)
                 break
         before = tx.attempts
-        settled += _take(tx, step)
+        settled += take(tx, step)
         tx.attempts = before + 1
+        time.sleep(random.uniform(0, limits.commit_backoff_ms / 1000))
     warnings = _renumber(tx, published)
     steps.reached("answer")
     return replace(landed, warnings=landed.warnings + warnings)
@@ -93,11 +97,11 @@ def _catch_up(tx: Transaction, landing: Landing) -> tuple[Resolution, ...]:
     """What can be resolved before the lock is taken, so that others need not wait for it."""
     if tx.base.snapshot_id == landing.catalog.head() or tx.work.changes.only_appends:
         return ()
-    return _take(tx, _meet(tx, landing.catalog))
+    return take(tx, meet(tx, landing.catalog))
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class Step:
     """How the transaction gets from its base to `head`: the verdict, and the deltas of the tables that are moved row by row."""
 
     head: LakeView
@@ -119,7 +123,7 @@ class _Step:
         return rows <= tx.execution.limits.reevaluate_locked_rows
 
 
-def _take(tx: Transaction, step: _Step) -> tuple[Resolution, ...]:
+def take(tx: Transaction, step: Step) -> tuple[Resolution, ...]:
     """Brings the transaction to the head of the step; returns the ledger's lines. Raises where what was handed out would differ."""
     if step.head.snapshot_id == tx.base.snapshot_id:
         return ()
@@ -136,14 +140,14 @@ def _take(tx: Transaction, step: _Step) -> tuple[Resolution, ...]:
     return tuple(replace(line, rung=4) for line in verdict.resolutions)
 
 
-def _superseded(tx: Transaction, step: _Step) -> tuple[Resolution, ...]:
+def _superseded(tx: Transaction, step: Step) -> tuple[Resolution, ...]:
     """The transaction is taken as the one before the overwrite: nothing is left of its rows."""
     changes = replace(tx.work.changes, tables={})
     tx.move(step.head, Work(changes.names_over(step.head.namespace), changes), -sum(c.rows_added for c in tx.work.changes.tables.values()))
     return step.verdict.resolutions
 
 
-def _rebase(tx: Transaction, step: _Step) -> tuple[tuple[Resolution, ...] | None, frozenset[int]]:
+def _rebase(tx: Transaction, step: Step) -> tuple[tuple[Resolution, ...] | None, frozenset[int]]:
     """Moves the work onto the head; None where only running again tells what it is there, with the tables of which both changed a row."""
     try:
         moved = rebase(tx, step.head, step.deltas, step.verdict.evaluated)
@@ -165,7 +169,7 @@ def _raise_conflicts(tx: Transaction, verdict: Verdict) -> None:
         raise _raised(tx, tuple(_with_row_ids(tx.execution.catalog, tx, c) for c in verdict.conflicts))
 
 
-def _raise_if(tx: Transaction, step: _Step, differing: list[Differing]) -> None:
+def _raise_if(tx: Transaction, step: Step, differing: list[Differing]) -> None:
     if differing:
         conflicts = resolve.differing(step.candidate, step.winners, step.head.namespace, differing)
         raise _raised(tx, tuple(_with_row_ids(tx.execution.catalog, tx, c) for c in conflicts))
@@ -182,19 +186,19 @@ def _make_durable(tx: Transaction, before: frozenset[int] | None = None) -> froz
     return (before or frozenset()) | {s.fragment.fragment_id for s in staged}
 
 
-def _meet(tx: Transaction, catalog: Catalog) -> _Step:
+def meet(tx: Transaction, catalog: Catalog) -> Step:
     """How to get to the head, past everything that landed since the base; raises where it is a conflict."""
     head = tx.base.advanced(catalog.head())
     statement = "; ".join(without_leading_comments(entry.call.text) for entry in tx.log)
     won = _winners(catalog, tx.base.snapshot_id, head.snapshot_id) if head is not tx.base else []
     candidate = _candidate(tx, head, won, statement)
     if len(won) != head.snapshot_id - tx.base.snapshot_id:
-        return _Step(head, candidate, won, _expired(tx, statement))
+        return Step(head, candidate, won, _expired(tx, statement))
     verdict = resolve.verdict(candidate, won, head.namespace)
     if won:
         steps.reached("resolve")
     _raise_conflicts(tx, verdict)
-    return _Step(head, candidate, won, verdict, {k: delta_of(tx, head, k) for k in verdict.moved})
+    return Step(head, candidate, won, verdict, {k: delta_of(tx, head, k) for k in verdict.moved})
 
 
 def _candidate(tx: Transaction, head: LakeView, won: list[Winner], statement: str) -> Candidate:

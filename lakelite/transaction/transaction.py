@@ -7,6 +7,7 @@ transaction. Nothing here takes a lock; commit.py lands it.
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -172,6 +173,14 @@ class Transaction:
             self._discard(self.execution.written[mark.written :])
 
     # Running again.
+
+    def copy(self) -> Transaction:
+        """The transaction once more: what is done with the copy concerns this one in nothing, and `discard` removes what the copy wrote."""
+        twin = copy.copy(self)
+        twin.execution = replace(self.execution, written=[], pinned=[], moving=dict(self.execution.moving), _overlays={})
+        twin.events, twin._savepoints = list(self.events), list(self._savepoints)
+        twin._readers, twin._unneeded = set(), []
+        return twin
 
     def replay(self, view: LakeView, touched: frozenset[int]) -> list[Differing]:
         """Runs everything again, on a newer snapshot; returns what was handed out and would be something else there.

@@ -283,12 +283,15 @@ class Savepoints(RuleBasedStateMachine):
     def commit(self) -> None:
         note("COMMIT")
         before, differs = self.con.last_commit, self.differs()
+        foretold = {row[2] for row in self.con.execute("EXPLAIN COMMIT").fetchall()}
         if conflict := self.refused():
             self.reached["conflict"] += 1
             assert self.log, f"nothing that it wrote stands: {conflict}"
             assert differs, f"needless: {conflict}"
+            assert "conflict" in foretold
         elif self.log:
             self.reached["committed"] += 1
+            assert foretold <= {"commit"}
             assert (self.blind and self.level != "serializable") or not differs, "something was handed out that would be another now"
             for sql in self.log:
                 self.head.execute(sql)
