@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import duckdb
 import pytest
+from racing import meeting
 
 import lakelite
+from lakelite import steps
 from lakelite.errors import OperationalError, ProgrammingError, TransactionConflict
 from lakelite.transaction import commit as committing
 
@@ -177,3 +179,30 @@ def test_a_conflict_names_the_winner_and_its_rows(tmp_path):
         assert "ann" in str(raised.value)
         assert conflict.statement == "SELECT * FROM t"
         assert conflict.what_to_do
+
+
+@pytest.mark.parametrize(("settings", "locks"), [("SET commit_backoff_ms = 1", 2), ("SET commit_time_ms = 0", 1), ("SET commit_attempts = 1", 1)])
+def test_the_last_attempt_runs_under_the_commit_lock(pair, settings, locks):
+    """The others are bounded by their number and by time, and run outside."""
+    mine, other = pair
+    mine.execute(settings)
+    reached = []
+
+    def winner():
+        other.execute("INSERT INTO t VALUES (7)")
+
+    before = steps.hook
+    with meeting(winner):
+        inner = steps.hook
+
+        def hook(step):
+            reached.append(step)
+            inner(step)
+
+        steps.hook = hook
+        mine.execute("INSERT INTO o SELECT max(a) FROM t")
+    assert steps.hook is before
+    assert rows(mine, "o") == [(7,)]
+    assert mine.last_commit.attempts == 2
+    own = reached.count("lock") - 1  # one was the winner's
+    assert own == locks
