@@ -47,11 +47,20 @@ def conjuncts(where_text: str, columns: Sequence[Column], alias_or_table: str, p
     simple = _simple(where_text, columns)
     if simple is not None:
         return (simple,)
-    where = _parsed(where_text)
-    if where is None:
-        return ()
+    select = parsed(f"SELECT 1 WHERE (\n{where_text}\n)")
+    where = None if select is None else select.args.get("where")
+    return () if where is None else conditions(where.this, columns, alias_or_table, parameters)
+
+
+def conditions(
+    where: exp.Expr, columns: Sequence[Column], alias_or_table: str, parameters: Mapping[str, object], *, only_qualified: bool = False
+) -> tuple[Conjunct, ...]:
+    """The same of a WHERE that has been parsed. `only_qualified`: a name alone may be another table's."""
+    from sqlglot import exp
+
     scope = _Scope(columns, alias_or_table, parameters)
-    return tuple(found for term in _terms(where) for found in scope.conditions(term))
+    terms = [t for t in _terms(where) if not only_qualified or all(c.table for c in t.find_all(exp.Column))]
+    return tuple(found for term in terms for found in scope.conditions(term))
 
 
 def _simple(where_text: str, columns: Sequence[Column]) -> Conjunct | None:
@@ -65,15 +74,14 @@ def _simple(where_text: str, columns: Sequence[Column]) -> Conjunct | None:
     return Conjunct(column.field_id, column.type, cast("Comparison", found[2]), (int(found[3]),))
 
 
-def _parsed(where_text: str) -> exp.Expr | None:
+def parsed(text: str) -> exp.Expr | None:
+    """The tree of a statement, or None: nothing is known of it then; DuckDB itself will judge the text."""
     import sqlglot
 
     try:
-        select = sqlglot.parse_one(f"SELECT 1 WHERE (\n{where_text}\n)", dialect="duckdb")
+        return sqlglot.parse_one(text, dialect="duckdb")
     except (sqlglot.errors.SqlglotError, RecursionError):
-        return None  # nothing is ruled out; DuckDB itself will judge the text
-    where = select.args.get("where")
-    return where.this if isinstance(select, sqlglot.exp.Select) and where is not None else None
+        return None
 
 
 def _terms(where: exp.Expr) -> list[exp.Expr]:

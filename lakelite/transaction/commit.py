@@ -33,6 +33,7 @@ from lakelite.transaction.rebase import Rebased, delta_of, rebase
 from lakelite.transaction.record import Differing, Failed, Undone, looks
 from lakelite.transaction.resolve import Candidate, Effect, Resolution, Verdict, Winner
 from lakelite.transaction.transaction import Transaction
+from lakelite.transaction.unaffected import is_unaffected
 from lakelite.transaction.view import LakeView
 
 CHECKPOINT_BYTES = 4 * 1024 * 1024
@@ -205,7 +206,7 @@ def _candidate(tx: Transaction, head: LakeView, won: list[Winner], statement: st
     touched = frozenset(table_id for winner in won for table_id in winner.effects)
     there = head.namespace.by_id.keys() & tx.base.namespace.by_id.keys()
     looked = {*tx.work.changes.reads, *tx.work.changes.shown} & touched & there
-    unaffected = frozenset(k for k in looked if delta_of(tx, head, k).is_empty)
+    unaffected = frozenset(k for k in looked if is_unaffected(tx, tx.base.namespace.by_id[k], delta_of(tx, head, k)))
     own = any(one.saw_own and one.may_change(touched - unaffected) for one in looks(tx.events))
     promised = tx.promises_all and any(isinstance(e, Failed) or (isinstance(e, Undone) and e.is_promised) for e in tx.events)
     return Candidate(

@@ -181,6 +181,36 @@ def test_a_conflict_names_the_winner_and_its_rows(tmp_path):
         assert conflict.what_to_do
 
 
+@pytest.mark.parametrize(
+    ("winner", "attempts"),
+    [("UPDATE t SET a = 9 WHERE a = 2", 1), ("INSERT INTO t VALUES (5), (NULL)", 1), ("UPDATE t SET a = 1 WHERE a = 2", 2), ("DELETE FROM t", 2)],
+)
+@pytest.mark.parametrize(
+    "mine", ["INSERT INTO o SELECT a FROM t WHERE a = 1", "INSERT INTO o SELECT x.a FROM t x, o RIGHT JOIN t y ON true WHERE x.a = 1"]
+)
+def test_a_subquery_whose_rows_nobody_touched_does_not_run_again(pair, mine, winner, attempts):
+    mine_, other = pair
+    is_known = "RIGHT" not in mine
+    with meeting(lambda: other.execute(winner)):
+        mine_.execute(mine)
+    assert mine_.last_commit.attempts == (attempts if is_known else 2)
+    if is_known:
+        assert rows(mine_, "o") == {"UPDATE t SET a = 1 WHERE a = 2": [(1,), (1,)], "DELETE FROM t": []}.get(winner, [(1,)])
+
+
+def test_a_query_that_was_shown_is_not_compared_where_nobody_touched_its_rows(pair, monkeypatch):
+    mine, other = pair
+    compared = []
+    monkeypatch.setattr("lakelite.transaction.transaction.comes_out_the_same", lambda *a, **k: compared.append(a) or True)
+    mine.execute("BEGIN; SELECT * FROM t WHERE a = 1; INSERT INTO o VALUES (1)")
+    other.execute("UPDATE t SET a = 9 WHERE a = 2")
+    mine.execute("COMMIT; BEGIN; SELECT * FROM t WHERE a = 1; INSERT INTO o VALUES (1)")
+    assert compared == []
+    other.execute("UPDATE t SET a = 1 WHERE a = 9")
+    mine.execute("COMMIT")
+    assert len(compared) == 1
+
+
 @pytest.mark.parametrize(("settings", "locks"), [("SET commit_backoff_ms = 1", 2), ("SET commit_time_ms = 0", 1), ("SET commit_attempts = 1", 1)])
 def test_the_last_attempt_runs_under_the_commit_lock(pair, settings, locks):
     """The others are bounded by their number and by time, and run outside."""

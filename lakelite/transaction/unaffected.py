@@ -1,0 +1,99 @@
+"""Which tables that a transaction read are the same to it at the head: no row that winners added or removed can matter to what it read.
+
+The precise check of resolver.md, section 3: no row of the table's delta meets the conditions under which a scan keeps a row.
+Reads only the rows of the delta. Decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import duckdb
+
+from lakelite.composition import Unplaced
+from lakelite.contents import TableState
+from lakelite.errors import Error
+from lakelite.language import statements as st
+from lakelite.language.parse import mentions, parse_script
+from lakelite.language.scans import scans
+from lakelite.model import Conjunct, Table, fold, quote
+from lakelite.storage.statistics import fragment_may_match
+from lakelite.transaction import changes as ch
+from lakelite.transaction import row_ids
+from lakelite.transaction.delta import Delta
+from lakelite.transaction.execution import Call
+from lakelite.transaction.record import Event, Logged, Looked, Undone
+from lakelite.transaction.run import run
+from lakelite.transaction.transaction import Transaction
+from lakelite.transaction.view import LakeView
+
+
+def is_unaffected(tx: Transaction, table: Table, delta: Delta) -> bool:
+    """Whether nothing that the transaction read of `table`, as it was at the base, can have come out differently."""
+    try:
+        if delta.is_empty:
+            return True
+        return table.table_id not in tx.work.changes.tables and not _concerns(tx, table, delta)
+    except Unplaced:
+        return False
+
+
+def _concerns(tx: Transaction, table: Table, delta: Delta) -> bool:
+    wanted: list[tuple[Conjunct, ...]] = []
+    for call, is_many in _reads(tx.events, table):
+        found = None if is_many else scans(call.text, table, call.values)
+        if found is None:
+            return True
+        wanted += found
+    states = [row_ids.only(state, rows) for state, rows in ((delta.base, delta.removed), (replace(delta.head, table=table), delta.added)) if rows]
+    return any(_holds_one(tx, state, conjuncts) for state in states for conjuncts in dict.fromkeys(wanted))
+
+
+def _reads(events: Sequence[Event], table: Table) -> Iterator[tuple[Call, bool]]:
+    """The statements that may have read the table, and whether each stands for many."""
+    for event in events:
+        match event:
+            case Undone():
+                yield from _reads(event.events, table)
+            case Looked() if table.table_id in event.tables:
+                yield event.call, not isinstance(event.operation, st.Query)
+            case Logged() if fold(table.name) in mentions(event.call.text) or mentions(event.call.text) & {"query", "query_table"}:
+                yield event.call, event.many is not None
+
+
+def _holds_one(tx: Transaction, state: TableState, conjuncts: tuple[Conjunct, ...]) -> bool:
+    """Whether a row of `state` meets them all; an error counts as yes."""
+    if not any(fragment_may_match(fragment, conjuncts) for fragment in state.fragments.values()):
+        return False
+    text, values = _query(state.table, conjuncts)
+    view = LakeView(tx.execution.catalog, tx.base.snapshot_id, tx.base.namespace, {state.table.table_id: state})
+    execution = replace(tx.execution, view=view, pinned=[], _overlays={})
+    (statement,) = parse_script(text, frozenset(values))
+    try:
+        done = run(execution, ch.Work(tx.base.namespace, ch.ChangeSet()), statement.operation, Call(statement.text, values))
+        assert done.rows is not None
+        try:
+            return bool(done.rows.fetchall())
+        finally:
+            tx.execution.engine.drop(done.rows)
+    except duckdb.InterruptException:
+        raise
+    except (duckdb.Error, Error):
+        return True
+
+
+def _query(table: Table, conjuncts: tuple[Conjunct, ...]) -> tuple[str, Mapping[str, Any]]:
+    names = {c.field_id: quote(c.name) for c in table.columns}
+    values: dict[str, Any] = {}
+
+    def bound(value: Any) -> str:
+        values[f"p{len(values)}"] = value
+        return f"$p{len(values) - 1}"
+
+    terms = [
+        "(" + " OR ".join(f"{names[c.field_id]} {c.operator} {bound(v)}" for v in c.values) + ")" if c.values else f"{names[c.field_id]} {c.operator}"
+        for c in conjuncts
+    ]
+    return f"SELECT 1 FROM {quote(table.schema_name)}.{quote(table.name)} WHERE {' AND '.join(terms)} LIMIT 1", values
