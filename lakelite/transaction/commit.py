@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from lakelite import deletion, steps
 from lakelite.catalog.store import Catalog, CommitFailed, open_catalog
 from lakelite.composition import Unplaced
-from lakelite.contents import TableState
+from lakelite.contents import Inline, TableState
 from lakelite.errors import CommitUnknown, Conflict, Error, OperationalError, ProgrammingError, TransactionConflict
 from lakelite.language import statements as st
 from lakelite.language.parse import mentions
@@ -52,7 +52,7 @@ class CommitResult:
     resolutions: tuple[Resolution, ...]
     transaction_id: str
     warnings: tuple[str, ...] = ()
-    inline: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    inline: Mapping[int, tuple[Inline, Inline]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
