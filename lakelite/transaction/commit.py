@@ -41,9 +41,13 @@ SHOWN_KEYS = 10
 
 @dataclass(frozen=True, slots=True)
 class CommitResult:
-    """A commit that landed. `resolutions`: how it was reconciled with the winners it met.
+    """A commit that landed: what `con.last_commit` gives.
 
-    `inline`: of each table that was changed, its inline fragments and their rows.
+    `snapshot_id`: the version that it made. `base_snapshot_id`: the one that its transaction began on; all versions in between are
+    winners. `attempts`: 1 or more, how often it was tried. `resolutions`: for each winner and table that it met, how it was
+    reconciled (Resolution); none where nothing landed meanwhile. `transaction_id`: text, the same in `lake.snapshots` and in
+    CommitUnknown. `warnings`: text, what went wrong behind the commit, which stands. `inline`: by table id, what each table that
+    was changed had inline before the commit and has now: numbers of fragments and of rows.
     """
 
     snapshot_id: int
