@@ -160,7 +160,7 @@ MOST_HOURS = 8_760_000
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Every bound in one place. All but the first can be set per lake (table `settings`) and per connection (SET name = value)."""
+    """The bounds of the longest statement and all that can be set, per lake (table `settings`) and per connection (SET name = value)."""
 
     statement_bytes: int = 1_000_000
     inline_rows: int = 1_000

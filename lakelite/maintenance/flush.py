@@ -1,7 +1,7 @@
 """Flush: many small inline fragments of a table become one Parquet fragment.
 
-A flush is a compaction: it moves rows, keeps their row ids and order, changes none, and records its composition. If a
-winner changed one of the sources meanwhile it is given up; the next one tries again.
+A flush is a compaction: it moves rows, keeps their row ids and order, changes none, and records its composition. What
+winners delete in its sources meanwhile is carried over (`transaction/rebase.py`).
 """
 
 from __future__ import annotations

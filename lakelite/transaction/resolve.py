@@ -67,9 +67,9 @@ class Meeting:
 class Resolution:
     """How a commit was reconciled with one winner on one table: a line of the ledger (`lake.resolutions`).
 
-    `winner_snapshot_id`: the version that had landed before. `table_id`, `table`: None and "" where it is about no single table.
+    `winner_snapshot_id`: the version that had landed before. `table_id`: None where it is about names, not rows. `table`: its name.
     `rung`: 1 both stand, 2 positions of rows were carried over, 3 statements were evaluated again on the rows that the winner
-    changed, 4 compared or run again. `row_count`: 0 or more, the rows of mine that it is about. `explanation`: a sentence.
+    changed, 4 compared or run again. `row_count`: of the winner's rows those that mattered, or all that it changed. `explanation`: a sentence.
     `noticeable`: a user is told (cursor.messages), since the outcome is another one than without the winner.
     """
 
