@@ -41,7 +41,7 @@ from lakelite.interfaces.type_objects import (
 )
 
 if TYPE_CHECKING:
-    from lakelite.interfaces.dbapi import Connection, Cursor, connect
+    from lakelite.interfaces.dbapi import CommitResult, Connection, Cursor, Resolution, connect
 
 __version__ = "0.1.0"
 apilevel = "2.0"
@@ -49,10 +49,10 @@ threadsafety = 2
 paramstyle = "qmark"
 
 __all__ = [
-    "BINARY", "DATETIME", "NUMBER", "ROWID", "STRING", "Binary", "CannotOpen", "CommitUnknown", "Conflict", "Connection", "Cursor", "DataError",
-    "DatabaseError", "Date", "DateFromTicks", "Error", "IntegrityError", "InterfaceError", "InternalError", "NotSupportedError",
-    "OperationalError", "ProgrammingError", "Time", "TimeFromTicks", "Timestamp", "TimestampFromTicks", "TransactionConflict", "Warning",
-    "__version__", "apilevel", "connect", "paramstyle", "threadsafety",
+    "BINARY", "DATETIME", "NUMBER", "ROWID", "STRING", "Binary", "CannotOpen", "CommitResult", "CommitUnknown", "Conflict", "Connection", "Cursor",
+    "DataError", "DatabaseError", "Date", "DateFromTicks", "Error", "IntegrityError", "InterfaceError", "InternalError", "NotSupportedError",
+    "OperationalError", "ProgrammingError", "Resolution", "Time", "TimeFromTicks", "Timestamp", "TimestampFromTicks", "TransactionConflict",
+    "Warning", "__version__", "apilevel", "connect", "paramstyle", "threadsafety",
 ]  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     """Loads the interface when it is first asked for (PEP 562)."""
-    if name in ("connect", "Connection", "Cursor"):
+    if name in ("connect", "Connection", "Cursor", "CommitResult", "Resolution"):
         from lakelite.interfaces import dbapi
 
         return getattr(dbapi, name)

@@ -166,7 +166,7 @@ def _work(runner: Runner, options: argparse.Namespace) -> int:
         code = runner.run(_standard_input(), keep_going=True)
     for script in options.work or ():
         code = runner.run(script.read(), file=script.file)
-        if code:
+        if code or runner.has_left:
             break
     if runner.connection.in_transaction:
         runner.note("note: the transaction that was still open was rolled back")

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 _stamps = itertools.count(1)
 
 
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """How many inline fragments a table has, and how many rows are in them, deleted ones too."""
+
+    fragments: int
+    rows: int
+
+
 @dataclass(frozen=True, eq=False)
 class TableState:
     """One table at one moment. `fragments` and `vectors` are keyed by fragment id; `staged_rows`: IPC bytes of staged inline fragments."""
@@ -40,6 +48,11 @@ class TableState:
     @cached_property
     def deleted_count(self) -> int:
         return sum(v.cardinality for v in self.vectors.values())
+
+    @cached_property
+    def inline(self) -> Inline:
+        found = [f.row_count for f in self.fragments.values() if f.storage == "inline"]
+        return Inline(len(found), sum(found))
 
     def without(self, positions: Mapping[int, BitMap]) -> TableState:
         """The state with those rows deleted as well."""

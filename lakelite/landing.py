@@ -68,10 +68,10 @@ def _remove_unless_landed(lake: Lake, tx: Transaction) -> None:
 
 
 def _flush_what_is_due(lake: Lake, committed: CommitResult) -> list[Message]:
-    """Upkeep after a commit. It never fails the statement: what went wrong is a message, and the next commit tries again."""
+    """Upkeep after a commit. It never fails the statement: what went wrong is a message, and a later commit tries again."""
     try:
-        for table_id, counts in committed.inline.items():
-            if flushing.is_due(*counts, lake.settings.limits):
+        for table_id, (before, after) in committed.inline.items():
+            if flushing.is_due(before, after, lake.settings.limits):
                 flush(lake, table_id)
     except Exception as error:  # the commit has landed: its answer must not be an error, whatever this is
         return [] if isinstance(error, TransactionConflict) else [(errors.Warning, f"small fragments could not be moved into a file: {error}")]

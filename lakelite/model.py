@@ -5,6 +5,7 @@ Units: times are microseconds since 1970 in UTC (`_us`), sizes are bytes (`_byte
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -23,12 +24,19 @@ ROW_ID_COLUMN = "_row_id"
 ROW_ID_FIELD = 2147483540  # the field id that Iceberg v3 reserves for _row_id
 
 
+_DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
 _FOLDED = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
 
 def fold(name: str) -> str:
     """The form under which two identifiers are the same one. ASCII only, as DuckDB and SQLite both do; the one place that knows."""
     return name.translate(_FOLDED)
+
+
+def decimal_of(type_text: str) -> tuple[int, int] | None:
+    """Width and scale of a DECIMAL type, by DuckDB's name for it; None for any other type."""
+    found = _DECIMAL.fullmatch(type_text)
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def quote(name: str) -> str:
@@ -153,7 +161,7 @@ MOST_HOURS = 8_760_000
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Every bound in one place. All but the first can be set per lake (table `settings`) and per connection (SET name = value)."""
+    """The bounds of the longest statement and all that can be set, per lake (table `settings`) and per connection (SET name = value)."""
 
     statement_bytes: int = 1_000_000
     inline_rows: int = 1_000

@@ -11,7 +11,6 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,16 +18,18 @@ import duckdb
 
 from lakelite import duckdb_view, landing, standalone
 from lakelite.batches import Batches, Guard
-from lakelite.errors import Error, InterfaceError, OperationalError, ProgrammingError
+from lakelite.errors import InterfaceError, OperationalError, ProgrammingError
+from lakelite.errors import Warning as LakeWarning
 from lakelite.lake import Lake
 from lakelite.language import statements as st
-from lakelite.language.parse import iter_statements, parse_append, parse_piece, split_script
+from lakelite.language.parse import iter_statements, parse_append
 from lakelite.mapping.names import NO_NAMES, Names
 from lakelite.mapping.ours import mapped, reraise
 from lakelite.model import Isolation
 from lakelite.opening import Opened
 from lakelite.parameters import Parameters, names_of, text_of, values_of
 from lakelite.results import Message, Result
+from lakelite.scripts import Script, Where
 from lakelite.settings import level_named
 from lakelite.storage.engine import stop
 from lakelite.storage.foreign import Rows, Variables
@@ -38,18 +39,6 @@ from lakelite.transaction.execution import Call, Stream
 from lakelite.transaction.transaction import Transaction
 
 _UNLIMITED = nullcontext()
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """Where in a script a statement begins, so that an error can say it. `number`: None if the script has only one statement."""
-
-    script: str
-    start: int = 0
-    number: int | None = None
-
-    def place(self, error: Error) -> None:
-        error.within(self.script, self.start, self.number)
 
 
 class Session:
@@ -78,7 +67,7 @@ class Session:
         `parameters`: a sequence for `?` and `$1`, a mapping for `$name` and `:name`. `variables`: the caller's, of which those
         that hold a table can be named in SQL.
         """
-        return _Script(self, script, parameters, variables)
+        return Script(script, parameters, lambda statement, where: self.run(statement, parameters, where, variables))
 
     def execute_many(self, text: str, parameter_sets: Sequence[Parameters], variables: Variables | None = None) -> Result:
         """One statement for many parameter sets, as one snapshot: INSERT … VALUES is one statement, others run one after the other."""
@@ -264,11 +253,13 @@ class Session:
         with self._ready() as tx:
             with tx.statement(statement.operation, text, [values]), self._limited(self.lake.engine.stopper):
                 done = tx.run(statement.operation, Call(text, values))
+            messages = _noted(tx)
             if done.rows is None:
-                return Result(None, rowcount=done.rowcount)
+                return Result(None, rowcount=done.rowcount, messages=messages)
             snapshot = min([tx.first_base, *tx.execution.pinned])
             again = None if done.again is None else partial(self._stream, tx, done.again, snapshot, text, self._where)
             result = Result.of_query(done.rows, self._reading(done.rows, text, self._where), self._kept(tx, done.rows, [snapshot]), again)
+            result.messages += messages
             self._results.add(result)
             return result
 
@@ -335,9 +326,9 @@ class Session:
             with tx.statement(operation, statement.text, sets), self._limited(self.lake.engine.stopper):
                 count = tx.run_sets(operation, statement.text, sets)
             if tx.explicit:
-                return Result(None, rowcount=count)
+                return Result(None, rowcount=count, messages=_noted(tx))
             messages = self._land(tx)
-            return Result(None, rowcount=self._final_count(tx, count), messages=messages)
+            return Result(None, rowcount=self._final_count(tx, count), messages=_noted(tx) + messages)
 
     @staticmethod
     def _final_count(tx: Transaction, count: int) -> int:
@@ -362,26 +353,6 @@ class Session:
             self.lake.close([*first, *(one.close for one in [*self._results, *self._views])])
 
 
-class _Script(Iterator[Result]):
-    """The statements of a script, run one by one. An error does not end it: the next statement can be asked for."""
-
-    def __init__(self, session: Session, script: str, parameters: Parameters, variables: Variables | None) -> None:
-        self._session = session
-        self._variables = variables
-        self._parameters = parameters
-        self._named = names_of(parameters)
-        self._script = text_of(script)
-        self._pieces = split_script(self._script)
-        self._count = 0
-        self._has_several = False
-
-    def __next__(self) -> Result:
-        piece = next(self._pieces)  # taken before it is parsed: one that is broken does not end the script
-        self._count += 1
-        self._has_several = self._has_several or bool(self._count > 1 or self._script[piece.start + len(piece.text) :].strip("; \t\r\n"))
-        where = Where(self._script, piece.start, self._count if self._has_several else None)
-        try:
-            return self._session.run(parse_piece(piece, self._named), self._parameters, where, self._variables)
-        except Error as error:
-            where.place(error)
-            raise
+def _noted(tx: Transaction) -> list[Message]:
+    """What the user should know of the statement that ran last."""
+    return [(LakeWarning, note) for note in dict.fromkeys(tx.execution.notes)]

@@ -1,4 +1,4 @@
-"""What happened to the fragments of one table between two snapshots, read from the catalog. Nothing else of the table is read."""
+"""What happened to the fragments and the columns of one table between two snapshots, read from the catalog. Nothing else of the table is read."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lakelite import deletion
-from lakelite.catalog.store import Catalog
-from lakelite.model import Fragment, Table
+from lakelite.catalog.store import Catalog, columns_by_table
+from lakelite.model import Column, Fragment, Table, fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +37,21 @@ def kinds(catalog: Catalog, table: Table, first: int, last: int) -> dict[int, fr
     """What each snapshot from `first` to `last` that touched the table did to it."""
     rows = catalog.rows("table_effects", table_id=table.table_id, first=first, last=last)
     return {snapshot: frozenset(text.split(",")) for snapshot, text in rows}
+
+
+def columns(catalog: Catalog, table: Table, first: int, last: int) -> list[tuple[int, tuple[Column, ...]]]:
+    """What columns the table had in the snapshots from `first` to `last`: since which snapshot, in order, and the columns."""
+    rows = catalog.rows("columns_between", table_id=table.table_id, first=first, last=last)
+    changed = {row[8] for row in rows} | {row[9] for row in rows if row[9] is not None and row[9] <= last}
+
+    def at(snapshot: int) -> tuple[Column, ...]:
+        there = [row[:8] for row in rows if row[8] <= snapshot and (row[9] is None or row[9] > snapshot)]
+        return columns_by_table(there).get(table.table_id, ())
+
+    return [(snapshot, at(snapshot)) for snapshot in sorted(changed)]
+
+
+def namesake(catalog: Catalog, table: Table, first: int, last: int) -> tuple[int, int] | None:
+    """The newest other table that had the name of `table` in the snapshots from `first` to `last`: when it got the name and when it lost it."""
+    found = catalog.rows("namesake", table_id=table.table_id, schema=fold(table.schema_name), name=fold(table.name), first=first, last=last)
+    return (int(found[0][0]), int(found[0][1])) if found else None

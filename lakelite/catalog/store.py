@@ -126,7 +126,7 @@ class Catalog:
 
     def namespace(self, snapshot_id: int) -> Namespace:
         schemas = {row[0]: Schema(*row) for row in self.rows("schemas", snapshot=snapshot_id)}
-        columns = _columns(self.rows("columns", snapshot=snapshot_id))
+        columns = columns_by_table(self.rows("columns", snapshot=snapshot_id))
         tables = (Table(*(*row, columns.get(row[0], ()))) for row in self.rows("tables", snapshot=snapshot_id))
         return Namespace({fold(s.name): s for s in schemas.values()}, {(fold(t.schema_name), fold(t.name)): t for t in tables})
 
@@ -219,7 +219,7 @@ class Writer:
         return int(self.row("reserve", name=counter, count=count)[0])
 
 
-def _columns(rows: Iterable[Row]) -> dict[int, tuple[Column, ...]]:
+def columns_by_table(rows: Iterable[Row]) -> dict[int, tuple[Column, ...]]:
     roots: dict[int, list[Row]] = {}
     children: dict[tuple[int, int], list[Row]] = {}
     for row in rows:

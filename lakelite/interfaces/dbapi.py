@@ -21,11 +21,12 @@ from lakelite.results import Message
 from lakelite.session import Session
 from lakelite.settings import DEFAULT_LEVEL, level_named, text_setting
 from lakelite.transaction.commit import CommitResult
+from lakelite.transaction.resolve import Resolution
 
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["Connection", "Cursor", "connect"]
+__all__ = ["CommitResult", "Connection", "Cursor", "Resolution", "connect"]
 
 _NO_MODE = "autocommit is True or False"
 
@@ -209,7 +210,7 @@ class Connection:
 
     @property
     def last_commit(self) -> CommitResult | None:
-        """The newest commit of this connection: snapshot, base, attempts, resolutions."""
+        """The newest commit of this connection; None where nothing was committed yet. A flush that came behind it does not count."""
         return self._session.last_commit
 
     def __enter__(self) -> Connection:

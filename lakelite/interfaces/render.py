@@ -21,7 +21,9 @@ BATCH_ROWS = 1_000
 SAMPLE_ROWS = 10_000
 SHOWN_ROWS = 40
 EXPLAIN = ["explain_key", "explain_value"]
+STATEMENT = ["sql"]
 LEAST_CELLS = 8
+SEE_ALL = ".mode line shows all"
 _QUOTED = re.compile('[,"\r\n]').search
 
 Row = Sequence[Any]
@@ -151,9 +153,12 @@ class _Cell:
 
 
 def _box(heading: _Heading, rows: Iterable[Row], out: TextIO, style: Style) -> None:
-    """A frame. On a terminal: fitted to its width, and of more than 40 rows the first and the last 20. The plan of EXPLAIN has its own frames."""
-    if heading.names == EXPLAIN:
-        _plan(heading, rows, out)
+    """A frame. On a terminal: fitted to its width, and of more than 40 rows the first and the last 20.
+
+    The plan of EXPLAIN has its own frames, and statements (SHOW CREATE TABLE) are there to be copied: their lines stand as they are.
+    """
+    if heading.names in (EXPLAIN, STATEMENT):
+        _lines(heading, rows, out)
         return
     titles = [[_Cell(visible(name)) for name in heading.names], [_Cell(visible(_type_title(t))) for t in heading.types]]
     right = [is_numeric(t) for t in heading.types]
@@ -170,9 +175,9 @@ def _box(heading: _Heading, rows: Iterable[Row], out: TextIO, style: Style) -> N
     _hidden_note(len(head) + len(tail) + hidden, hidden, len(right), sum(c >= 0 for c in layout.order), out)
 
 
-def _plan(heading: _Heading, rows: Iterable[Row], out: TextIO) -> None:
-    for _, value in rows:
-        out.write("\n".join(map(visible, plain(value, heading.types[1]).rstrip("\n").split("\n"))) + "\n")
+def _lines(heading: _Heading, rows: Iterable[Row], out: TextIO) -> None:
+    for row in rows:
+        out.write("\n".join(map(visible, plain(row[-1], heading.types[-1]).rstrip("\n").split("\n"))) + "\n")
 
 
 def _cells(heading: _Heading, rows: Iterable[Row]) -> Iterator[list[_Cell]]:
@@ -203,7 +208,7 @@ def _hidden_note(rows: int, hidden: int, columns: int, shown: int, out: TextIO) 
     notes = [f"{rows:,} rows, {hidden:,} of them not shown"] if hidden else []
     notes += [f"{columns:,} columns, {columns - shown:,} of them not shown"] if shown < columns else []
     if notes:
-        out.write("; ".join(notes) + "\n")
+        out.write(f"{'; '.join(notes)}. {SEE_ALL}\n")
 
 
 @dataclass(frozen=True, slots=True)

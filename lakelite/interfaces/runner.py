@@ -1,7 +1,7 @@
 """Running scripts for a person: results to standard output, everything else to standard error.
 
 Owns the exit codes, the wording of failures and what Ctrl-C does to a running statement. Promises: no traceback (but
-with LAKELITE_DEBUG=1), no character on standard error that steers a terminal, and statements run one by one in order.
+with LAKELITE_DEBUG=1), no character on standard error that steers a terminal, and statements and dot commands run one by one in order.
 Never parses SQL and never opens a lake.
 """
 
@@ -10,11 +10,13 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TextIO
 
 from lakelite import errors
+from lakelite.interfaces.commands import obey, separated
 from lakelite.interfaces.render import Row, Rows, Style, show
 from lakelite.interfaces.values import message
 from lakelite.mapping.system_errors import python_error
@@ -53,6 +55,7 @@ class Runner:
     """A connection and where its results go.
 
     `verbose`: say after each statement what it did and how long it took. `notes`: where what is no error is said (None: `err`).
+    `has_left`: a script said .quit.
     """
 
     connection: Connection
@@ -61,17 +64,32 @@ class Runner:
     mode: str = "box"
     verbose: bool = False
     notes: TextIO | None = None
+    has_left: bool = False
 
     def run(self, script: str, *, keep_going: bool = False, file: str | None = None) -> int:
-        """Run every statement; return the exit code of the first that failed. Stops there unless `keep_going`.
+        """Run every statement and dot command; return the exit code of the first that failed. Stops there unless `keep_going`.
 
         `file`: where the script comes from, for its errors. Raises BrokenPipeError when nobody reads the output any more.
         """
+        found = separated(script)
+        return self.go_through(iter(self.connection.statements(found.sql)), found.commands, keep_going=keep_going, file=file)
+
+    def go_through(
+        self, statements: Iterator[Cursor], commands: Sequence[tuple[int, str]] = (), *, keep_going: bool = False, file: str | None = None
+    ) -> int:
+        """As `run`, for statements that run when they are asked for. `commands`: each with how many statements are to run before it."""
         code = DONE
-        statements = iter(self.connection.statements(script))
-        while True:
+        ran, left = 0, deque(commands)
+        while not self.has_left:
             stop = threading.Event()
             try:
+                if left and left[0][0] == ran:
+                    this = obey(left.popleft()[1], self)
+                    if this and not keep_going:
+                        return this
+                    code = code or this
+                    continue
+                ran += 1
                 if not supervised(lambda: self._step(statements, stop), lambda: self._cancel(stop)):  # noqa: B023  (done before the next turn)
                     return code
             except KeyboardInterrupt:
@@ -87,6 +105,7 @@ class Runner:
                 code = code or this
                 if not keep_going or not isinstance(error, errors.Error):
                     return code
+        return code
 
     def _step(self, statements: Iterator[Cursor], stop: threading.Event) -> bool:
         """Run the next statement and print its result; False: there was none left."""

@@ -1,29 +1,19 @@
 """The prompt: reads statements from a terminal, runs them, says what they did.
 
-Owns line editing, the dot commands and the way out. Promises: Ctrl-C clears the line or cancels the running statement,
+Owns line editing and the way out. Promises: Ctrl-C clears the line or cancels the running statement,
 Ctrl-D leaves, and an open transaction is never rolled back without having been mentioned once. Never parses SQL.
 """
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 
 from lakelite import errors
 from lakelite.interfaces import history
-from lakelite.interfaces.render import MODES
+from lakelite.interfaces.commands import is_quit
 from lakelite.interfaces.runner import DONE, Runner
-
-HELP = """\
-Statements end with a semicolon and may span lines. Ctrl-C cancels, Ctrl-D leaves.
-  .help         this text
-  .mode [MODE]  how results are printed: {modes}
-  .read FILE    run the statements of a file
-  .tables       the tables of the lake
-  .quit, .exit  leave"""
 
 
 class Shell:
@@ -50,22 +40,16 @@ class Shell:
 
     def _obey(self, entry: str) -> bool:
         """Do what was typed; False: leave."""
-        words = entry.strip()
-        if words in (".quit", ".exit", "\\q"):
-            return not self._may_leave()
-        self._warned = False
-        self._remember(entry)
-        if words.startswith((".", "\\")):
-            self._command(words)
-        else:
-            self._run(entry)
-        return True
-
-    def _run(self, script: str, file: str | None = None) -> None:
+        if not is_quit(entry):
+            self._warned = False
+            self._remember(entry)
         try:
-            self._runner.run(script, file=file)
+            self._runner.run(entry)
         except errors.Error as error:
             self._runner.report(error)
+        if self._runner.has_left:
+            self._runner.has_left = self._may_leave()
+        return not self._runner.has_left
 
     def _may_leave(self) -> bool:
         if not self._runner.connection.in_transaction or self._warned:
@@ -73,41 +57,6 @@ class Shell:
         self._warned = True
         self._runner.note("A transaction is open: COMMIT keeps it; leave again to roll it back.")
         return False
-
-    def _command(self, line: str) -> None:
-        name, _, argument = line.partition(" ")
-        argument = argument.strip()
-        if name == ".help":
-            self._runner.note(HELP.format(modes=", ".join(MODES)))
-        elif name == ".mode":
-            self._mode(argument)
-        elif name == ".tables":
-            self._run("SHOW TABLES")
-        elif name == ".read":
-            self._read_file(argument)
-        else:
-            self._runner.note(f"error: no command {name}; .help lists them")
-
-    def _mode(self, mode: str) -> None:
-        if mode in MODES:
-            self._runner.mode = mode
-        elif mode:
-            self._runner.note(f"error: no mode {mode}; there are {', '.join(MODES)}")
-        else:
-            self._runner.note(self._runner.mode)
-
-    def _read_file(self, argument: str) -> None:
-        try:
-            names = shlex.split(argument)
-            if len(names) != 1:
-                raise ValueError(".read takes one file name, in quotes if it holds spaces")
-            script = Path(names[0]).expanduser().read_text("utf-8-sig")
-        except (OSError, UnicodeError) as error:
-            self._runner.report(error, argument)
-        except (ValueError, RuntimeError) as error:
-            self._runner.note(f"error: {error}")
-        else:
-            self._run(script, names[0])
 
     def _read(self) -> str:
         """The next dot command or complete text of statements; the end of the input is `.quit`. Raises KeyboardInterrupt."""

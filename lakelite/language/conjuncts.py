@@ -10,21 +10,18 @@ Never: input or output.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, cast
 
-from lakelite.model import Column, Comparable, Comparison, Conjunct, fold
+from lakelite.model import Column, Comparable, Comparison, Conjunct, decimal_of, fold
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-_Resolve = Callable[["exp.Expr"], Column | None]
-
 _MAX_VALUES = 256  # of IN: each is compared with each fragment
 _SIMPLE = re.compile(r"\s*([A-Za-z_]\w*)\s*(=|<=|>=|<|>)\s*(-?\d{1,18})\s*", re.ASCII)
-_DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
 _NATURAL: dict[str, tuple[type, ...]] = {
     **dict.fromkeys("TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER UBIGINT HUGEINT".split(), (int,)),
     **dict.fromkeys(("FLOAT", "DOUBLE"), (int, float, Decimal)),
@@ -192,7 +189,7 @@ def _moment(kind: str, text: str) -> date | None:
 
 def _natural(declared: str, value: object) -> Comparable | None:
     """`value` if DuckDB compares it with a column of the type `declared` in that column's own type, exactly; else None."""
-    decimal = _DECIMAL.fullmatch(declared)
+    decimal = decimal_of(declared)
     kinds = _NATURAL.get("DECIMAL" if decimal else declared, ())
     for kind in kinds:
         if type(value) is kind:  # subclasses (of NumPy, of pandas) may be bound as another type
@@ -201,7 +198,7 @@ def _natural(declared: str, value: object) -> Comparable | None:
     return None
 
 
-def _fits(value: Comparable, decimal: re.Match[str] | None) -> bool:
+def _fits(value: Comparable, decimal: tuple[int, int] | None) -> bool:
     """Whether the value keeps DuckDB from widening the column. What DECIMAL(width, scale) cannot hold widens it, in the end to DOUBLE."""
     if isinstance(value, datetime):
         return value.tzinfo is None
@@ -213,5 +210,5 @@ def _fits(value: Comparable, decimal: re.Match[str] | None) -> bool:
         return False  # NaN or infinite
     if decimal is None:
         return -(2**63) <= exact < 2**64
-    width, scale = int(decimal[1]), int(decimal[2])
+    width, scale = decimal
     return exponent >= -scale and exact.copy_abs() < 10 ** (width - scale)

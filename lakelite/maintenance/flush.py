@@ -1,7 +1,7 @@
 """Flush: many small inline fragments of a table become one Parquet fragment.
 
-A flush is a compaction: it moves rows, keeps their row ids and order, changes none, and records its composition. If a
-winner changed one of the sources meanwhile it is given up; the next one tries again.
+A flush is a compaction: it moves rows, keeps their row ids and order, changes none, and records its composition. What
+winners delete in its sources meanwhile is carried over (`transaction/rebase.py`).
 """
 
 from __future__ import annotations
@@ -9,15 +9,23 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lakelite import composition
+from lakelite.contents import Inline
 from lakelite.model import Limits, Table, quote
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import changes as ch
 from lakelite.transaction.transaction import Transaction
 
 
-def is_due(fragments: int, rows: int, limits: Limits) -> bool:
-    """Whether a table has so many inline fragments, or rows in them, that reading them costs more than a file would."""
-    return fragments > limits.flush_fragments or rows > limits.flush_rows
+def is_due(before: Inline, after: Inline, limits: Limits) -> bool:
+    """Whether it is for this commit to flush: it took a table past so much inline that reading it costs more than a file would.
+
+    One writer of many finds that: the one whose commit passes a bound, or a multiple of it where the flush before has failed.
+    """
+
+    def passed(least: int, old: int, new: int) -> bool:
+        return new // least > old // least
+
+    return passed(limits.flush_fragments + 1, before.fragments, after.fragments) or passed(limits.flush_rows + 1, before.rows, after.rows)
 
 
 def flush(tx: Transaction, table: Table) -> None:

@@ -91,8 +91,9 @@ class Cache:
         if missing:
             import pyarrow as pa
 
-            pieces = [_numbered(f, state.staged_rows.get(f.fragment_id) or self._load_inline(f.fragment_id)) for f in missing]
-            self._cursor.register("lake_arrow", pa.concat_tables(pieces, promote_options="default"))
+            pieces = [_read(f, state.staged_rows.get(f.fragment_id) or self._load_inline(f.fragment_id)) for f in missing]
+            rows = pa.concat_tables(pieces, promote_options="default").combine_chunks()  # DuckDB takes each chunk for a piece of work
+            self._cursor.register("lake_arrow", _numbered(missing, rows))
             try:
                 self._need_all_columns(state.table, name)
                 self._do(f"INSERT INTO {name} BY NAME SELECT * FROM lake_arrow")
@@ -147,15 +148,21 @@ class Cache:
         return True
 
 
-def _numbered(fragment: Fragment, ipc: bytes) -> pa.Table:
-    """The rows of an inline fragment with their fragment id and positions."""
-    import numpy as np
+def _read(fragment: Fragment, ipc: bytes) -> pa.Table:
     import pyarrow as pa
 
     rows = pa.ipc.open_stream(ipc).read_all()
     if rows.num_rows != fragment.row_count:
         raise InternalError(f"inline fragment {fragment.fragment_id} holds {rows.num_rows} rows, the catalog says {fragment.row_count}")
-    where = pa.table({"fragment": np.full(rows.num_rows, fragment.fragment_id), "position": np.arange(rows.num_rows)})
-    for name in rows.column_names:
-        where = where.append_column(name, rows.column(name))
-    return where
+    return rows
+
+
+def _numbered(fragments: Sequence[Fragment], rows: pa.Table) -> pa.Table:
+    """The rows of inline fragments, one behind the other, with their fragment ids and positions."""
+    import numpy as np
+
+    counts = [f.row_count for f in fragments]
+    ends = np.cumsum(counts)
+    position = np.arange(rows.num_rows) - np.repeat(ends - counts, counts)
+    fragment = np.repeat([f.fragment_id for f in fragments], counts)
+    return rows.add_column(0, "fragment", [fragment]).add_column(1, "position", [position])

@@ -6,13 +6,12 @@ same values: those go the short way, all others through Arrow.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lakelite.mapping.engine_errors import carried
-from lakelite.model import quote
+from lakelite.model import decimal_of, quote
 from lakelite.storage.relations import relation
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ _EXACT: dict[str, str] = {
     "USMALLINT": "uint16", "UINTEGER": "uint32", "UBIGINT": "uint64", "FLOAT": "float32", "DOUBLE": "float64", "VARCHAR": "string",
     "BLOB": "binary",
 }  # fmt: skip
-_DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
 
 
 @lru_cache(maxsize=256)
@@ -34,9 +32,9 @@ def _schema(columns: tuple[tuple[str, str], ...]) -> pa.Schema | None:
 
     fields: list[tuple[str, pa.DataType]] = []
     for name, stored in columns:
-        decimal = _DECIMAL.fullmatch(stored)
+        decimal = decimal_of(stored)
         if decimal:
-            fields.append((name, pa.decimal128(int(decimal[1]), int(decimal[2]))))
+            fields.append((name, pa.decimal128(*decimal)))
         elif stored in _EXACT:
             fields.append((name, getattr(pa, _EXACT[stored])()))
         else:

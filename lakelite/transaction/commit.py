@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from lakelite import deletion, steps
 from lakelite.catalog.store import Catalog, CommitFailed, open_catalog
 from lakelite.composition import Unplaced
-from lakelite.contents import TableState
+from lakelite.contents import Inline, TableState
 from lakelite.errors import CommitUnknown, Conflict, Error, OperationalError, ProgrammingError, TransactionConflict
 from lakelite.language import statements as st
 from lakelite.language.parse import mentions
@@ -43,9 +43,13 @@ SHOWN_KEYS = 10
 
 @dataclass(frozen=True, slots=True)
 class CommitResult:
-    """A commit that landed. `resolutions`: how it was reconciled with the winners it met.
+    """A commit that landed: what `con.last_commit` gives.
 
-    `inline`: of each table that was changed, its inline fragments and their rows.
+    `snapshot_id`: the version that it made. `base_snapshot_id`: the one that its transaction began on; all versions in between are
+    winners. `attempts`: 1 or more, how often it was tried. `resolutions`: for each winner and table that it met, how it was
+    reconciled (Resolution); none where nothing landed meanwhile. `transaction_id`: text, the same in `lake.snapshots` and in
+    CommitUnknown. `warnings`: text, what went wrong behind the commit, which stands. `inline`: by table id, what each table that
+    was changed had inline before the commit and has now: numbers of fragments and of rows.
     """
 
     snapshot_id: int
@@ -54,7 +58,7 @@ class CommitResult:
     resolutions: tuple[Resolution, ...]
     transaction_id: str
     warnings: tuple[str, ...] = ()
-    inline: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    inline: Mapping[int, tuple[Inline, Inline]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

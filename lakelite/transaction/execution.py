@@ -48,6 +48,7 @@ class Execution:
     settings: Callable[[], list[tuple[str, str, str, str]]]
     written: list[fragments.Staged] = field(default_factory=list)
     pinned: list[int] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what the user should know of the statement that runs, or ran last
     moving: dict[str, int] = field(default_factory=dict)  # views of past states that would be newer ones on a newer head → table id
     shown_as: Callable[[TableState], TableState] | None = None  # what a table is shown as, where a query is to see less of it
     _overlays: dict[int, tuple[ch.TableChange, TableState]] = field(default_factory=dict)

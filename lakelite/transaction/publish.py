@@ -15,7 +15,7 @@ from pathlib import Path
 from lakelite import composition, deletion
 from lakelite.catalog.store import Writer
 from lakelite.composition import Composition
-from lakelite.contents import TableState
+from lakelite.contents import Inline, TableState
 from lakelite.errors import InternalError
 from lakelite.model import MAIN_BRANCH, Column, Field, Table
 from lakelite.storage.fragment import Staged
@@ -23,6 +23,7 @@ from lakelite.transaction.changes import ChangeSet, TableChange
 from lakelite.transaction.resolve import Resolution
 
 _DATA_KINDS = frozenset({"append", "delete", "update", "overwrite", "supersede"})
+_NOTHING = Inline(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +43,11 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """`fragments`: per table, the real id of each staged fragment. `inline`: its inline fragments and their rows, as they are now."""
+    """`fragments`: per table, the real id of each staged fragment. `inline`: what it had inline before the commit, and has now."""
 
     snapshot_id: int
     fragments: Mapping[int, Mapping[int, int]]
-    inline: Mapping[int, tuple[int, int]]
+    inline: Mapping[int, tuple[Inline, Inline]]
 
 
 def publish(
@@ -61,7 +62,7 @@ def publish(
     )  # fmt: skip
     _schemas(writer, snapshot, changes)
     fragments: dict[int, Mapping[int, int]] = {}
-    inline: dict[int, tuple[int, int]] = {}
+    inline: dict[int, tuple[Inline, Inline]] = {}
     for table_id, change in changes.tables.items():
         if not (change.created and change.dropped):
             was_read = table_id in changes.reads or table_id in changes.shown
@@ -88,7 +89,7 @@ def _schemas(writer: Writer, snapshot: int, changes: ChangeSet) -> None:
 
 def _table(
     writer: Writer, snapshot: int, change: TableChange, head: TableState | None, *, was_read: bool
-) -> tuple[Mapping[int, int], tuple[int, int]]:
+) -> tuple[Mapping[int, int], tuple[Inline, Inline]]:
     """Writes the change of one table; `head` is None where it neither deletes nor is based on a table."""
     table = change.table
     if change.created:
@@ -97,11 +98,11 @@ def _table(
         _add_columns(writer, snapshot, table)
     elif change.dropped:
         _drop(writer, snapshot, table.table_id)
-        return {}, (0, 0)
+        return {}, (_NOTHING, _NOTHING)
     elif "schema" in change.kinds:
         writer.run("end_columns", table_id=table.table_id, snapshot=snapshot)
         _add_columns(writer, snapshot, table)
-    before = head.row_count if head is not None else _live_rows(writer, table)[0]
+    before, inline_before = (head.row_count, head.inline) if head is not None else _live_rows(writer, table)
     removed = _delete(writer, snapshot, change, head) if head is not None else 0
     ids = _append(writer, snapshot, change)
     after, inline = _live_rows(writer, table)
@@ -109,13 +110,13 @@ def _table(
         what = f"{before} + {change.rows_added} - {removed} were expected"
         raise InternalError(f"{table.qualified} would hold {after} rows; {what}; nothing was committed")
     _effect(writer, snapshot, change, removed, was_read=was_read)
-    return ids, inline
+    return ids, (inline_before, inline)
 
 
-def _live_rows(writer: Writer, table: Table) -> tuple[int, tuple[int, int]]:
-    """The live rows that the catalog counts for a table, and its inline fragments and their rows."""
+def _live_rows(writer: Writer, table: Table) -> tuple[int, Inline]:
+    """The live rows that the catalog counts for a table, and what it has inline."""
     physical, deleted, fragments, rows = writer.row("row_counts", table_id=table.table_id)
-    return physical - deleted, (fragments, rows)
+    return physical - deleted, Inline(fragments, rows)
 
 
 def _add_columns(writer: Writer, snapshot: int, table: Table) -> None:

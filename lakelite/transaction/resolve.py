@@ -66,7 +66,13 @@ class Meeting:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """A line of the ledger. `rung`: resolver.md section 3. `noticeable`: a user is told, since the outcome is another one than without it."""
+    """How a commit was reconciled with one winner on one table: a line of the ledger (`lake.resolutions`).
+
+    `winner_snapshot_id`: the version that had landed before. `table_id`: None where it is about names, not rows. `table`: its name.
+    `rung`: 1 both stand, 2 positions of rows were carried over, 3 statements were evaluated again on the rows that the winner
+    changed, 4 compared or run again. `row_count`: of the winner's rows those that mattered, or all that it changed. `explanation`: a sentence.
+    `noticeable`: a user is told (cursor.messages), since the outcome is another one than without the winner.
+    """
 
     winner_snapshot_id: int
     table_id: int | None

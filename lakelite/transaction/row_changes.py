@@ -21,8 +21,9 @@ from lakelite.language import statements as st
 from lakelite.language.travel import name_in
 from lakelite.model import Fragment, Table, quote
 from lakelite.transaction import changes as ch
-from lakelite.transaction import versions
+from lakelite.transaction import past_columns, versions
 from lakelite.transaction.execution import Call, Execution, find_table
+from lakelite.transaction.past_columns import ColumnHistory
 from lakelite.transaction.versions import Version
 
 if TYPE_CHECKING:
@@ -35,12 +36,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """The rows that came, or those that went: the live rows of `whole`, each fragment's in a snapshot, and those that were `picked`."""
+    """The rows that came, or those that went: the live rows of `whole`, each fragment's in a snapshot, and those that were `picked`.
+
+    `read_at`: by these snapshots, the one in which their rows were there.
+    """
 
     whole: TableState
     snapshots: Mapping[int, int]
     picked: Sequence[Picked]
     fragments: Mapping[int, Fragment]  # of the picked rows
+    read_at: Mapping[int, int]
+
+    def by_table(self, columns: ColumnHistory) -> list[Side]:
+        """The side in parts, each of rows that are read as one table: all snapshots in between had the same columns."""
+        tables = {snapshot: columns.at(there) for snapshot, there in self.read_at.items()}
+        return [self._part(table, {s for s, t in tables.items() if t == table}) for table in dict.fromkeys(tables.values())]
+
+    def _part(self, table: Table, chosen: set[int]) -> Side:
+        snapshots = {k: s for k, s in self.snapshots.items() if s in chosen}
+        picked = [one for one in self.picked if one[1] in chosen]
+        fragments = {k: f for k, f in self.whole.fragments.items() if k in snapshots}
+        whole = TableState(table, fragments, {k: v for k, v in self.whole.vectors.items() if k in snapshots})
+        return Side(whole, snapshots, picked, {k: self.fragments[k] for k, _, _ in picked}, {s: self.read_at[s] for s in chosen})
 
     def by_snapshot(self) -> dict[int, list[Fragment]]:
         """The fragments that rows of each snapshot are in."""
@@ -58,6 +75,7 @@ class Happened:
 
     came: Side
     went: Side
+    columns: ColumnHistory
 
     @property
     def both(self) -> frozenset[int]:
@@ -72,7 +90,9 @@ def table_name(execution: Execution, hole: st.TableChanges, call: Call) -> str:
     position = Position.at(call.text, hole.offset)
     first, last = _range(execution, hole, call, position)
     table = _table(execution, hole, call, last)
+    _refuse_another(execution, table, first.number, last.number, position)
     what, rewritten = _read(execution, table, first.number, last.number, position)
+    execution.notes += past_columns.notes(execution.engine, what.columns, [*what.came.read_at.values(), *what.went.read_at.values()])
     label, schema = f"{first.number}-{last.number}", f"{table.schema_name}.{table.name}"
     view = execution.engine.past.view(
         label, schema, "table_changes", what.came.whole.stamp, lambda: _query(execution, what, rewritten, label, schema)
@@ -114,6 +134,17 @@ def _named(namespace: Namespace, text: str, call: Call, last: Version, offset: i
     return find_table(ch.Work(namespace, ch.ChangeSet()), st.Name(name.schema, name.name, offset), call, last.number)
 
 
+def _refuse_another(execution: Execution, table: Table, first: int, last: int, position: Position) -> None:
+    """Changes are those of one table: where its name was another one's in between, half of what happened would be missing."""
+    found = history.namesake(execution.catalog, table, first, last)
+    if found is None:
+        return
+    other, name = max(first, found[0]), table.qualified
+    message = f"the table {name} of version {other} is another one than that of version {last}"
+    hint = f"ask for each by itself: table_changes('{name}', {other}, {found[1] - 1}) and table_changes('{name}', {found[1]}, {last})"
+    raise ProgrammingError(message, hint=hint, position=position)
+
+
 # What happened.
 
 
@@ -130,10 +161,11 @@ def _read(execution: Execution, table: Table, first: int, last: int, position: P
         message = f"the changes of {table.qualified} in version {first} have expired; the oldest kept ones are those of version {oldest + 1}"
         raise OperationalError(message, hint="DESCRIBE HISTORY lists the kept versions", position=position)
     moved = frozenset(snapshot for snapshot, what in kinds.items() if "compaction" in what)
-    return happened(table, found, first, last, moved), frozenset(snapshot for snapshot, what in kinds.items() if "overwrite" in what)
+    columns = ColumnHistory(table, history.columns(catalog, table, needed, last))
+    return happened(columns, found, first, last, moved), frozenset(snapshot for snapshot, what in kinds.items() if "overwrite" in what)
 
 
-def happened(table: Table, found: Iterable[Life], first: int, last: int, moved: frozenset[int]) -> Happened:
+def happened(columns: ColumnHistory, found: Iterable[Life], first: int, last: int, moved: frozenset[int]) -> Happened:
     """What the snapshots from `first` to `last` did, without those that only moved rows."""
     shown = frozenset(range(first, last + 1)) - moved
     lives = {life.fragment.fragment_id: life for life in found}
@@ -141,11 +173,13 @@ def happened(table: Table, found: Iterable[Life], first: int, last: int, moved: 
     went = {k: life.gone for k, life in lives.items() if life.gone is not None and life.gone in shown}
     at_birth = {k: v for k in came for v in lives[k].vectors if v.born == lives[k].born}
     at_the_end = {k: lives[k].vectors[-1] for k in went if lives[k].vectors}
-    put_back, taken = _same_again(lives, came, went, at_birth, at_the_end)
+    put_back, taken = _same_again(columns, lives, came, went, at_birth, at_the_end)
     came = {k: snapshot for k, snapshot in came.items() if k not in put_back}
     went = {k: snapshot for k, snapshot in went.items() if k not in taken}
     deleted = [*_reduced(lives, shown), *taken.values()]
-    return Happened(_side(table, lives, came, at_birth, put_back.values()), _side(table, lives, went, at_the_end, deleted))
+    table = columns.table
+    new, old = _side(table, lives, came, at_birth, put_back.values(), 0), _side(table, lives, went, at_the_end, deleted, -1)
+    return Happened(new, old, columns)
 
 
 def _reduced(lives: Mapping[int, Life], shown: frozenset[int]) -> Iterator[Picked]:
@@ -157,7 +191,7 @@ def _reduced(lives: Mapping[int, Life], shown: frozenset[int]) -> Iterator[Picke
 
 
 def _same_again(
-    lives: Mapping[int, Life], came: Mapping[int, int], went: Mapping[int, int], at_birth: _Vectors, at_the_end: _Vectors
+    columns: ColumnHistory, lives: Mapping[int, Life], came: Mapping[int, int], went: Mapping[int, int], at_birth: _Vectors, at_the_end: _Vectors
 ) -> tuple[dict[int, Picked], dict[int, Picked]]:
     """Fragments that came and went in one snapshot with the same rows (RESTORE): only those that were dead in one of them have changed."""
     put_back: dict[int, Picked] = {}
@@ -165,7 +199,7 @@ def _same_again(
     by_content = {(_content(lives[k]), snapshot): k for k, snapshot in went.items()}
     for k, snapshot in came.items():
         twin = by_content.get((_content(lives[k]), snapshot))
-        if twin is not None:
+        if twin is not None and not columns.changed_in(snapshot):
             new, old = _dead(at_birth.get(k)), _dead(at_the_end.get(twin))
             put_back[k], taken[twin] = (k, snapshot, old - new), (twin, snapshot, new - old)
     return put_back, taken
@@ -176,10 +210,11 @@ def _content(life: Life) -> tuple[str, int]:
     return life.fragment.sha256, life.fragment.first_row_id
 
 
-def _side(table: Table, lives: Mapping[int, Life], snapshots: Mapping[int, int], dead: _Vectors, chosen: Iterable[Picked]) -> Side:
+def _side(table: Table, lives: Mapping[int, Life], snapshots: Mapping[int, int], dead: _Vectors, chosen: Iterable[Picked], later: int) -> Side:
     picked = [one for one in chosen if one[2]]
     whole = TableState(table, {k: lives[k].fragment for k in snapshots}, {k: v for k, v in dead.items() if k in snapshots})
-    return Side(whole, snapshots, picked, {k: lives[k].fragment for k, _, _ in picked})
+    read_at = {snapshot: snapshot + later for snapshot in [*snapshots.values(), *(snapshot for _, snapshot, _ in picked)]}
+    return Side(whole, snapshots, picked, {k: lives[k].fragment for k, _, _ in picked}, read_at)
 
 
 def _dead(vector: DeletionVector | None) -> BitMap:
@@ -191,19 +226,27 @@ def _dead(vector: DeletionVector | None) -> BitMap:
 
 def _query(execution: Execution, what: Happened, rewritten: frozenset[int], label: str, schema: str) -> str:
     table, both = what.came.whole.table, what.both
-    came, went = _rows(execution, what.came, label, schema, "came_rows"), _rows(execution, what.went, label, schema, "went_rows")
+    came, went = (_all_rows(execution, what, side, label, schema, name) for side, name in ((what.came, "came_rows"), (what.went, "went_rows")))
     new = _changes(table, ("came", "went"), ("insert", "update_postimage"), both, rewritten)
     old = _changes(table, ("went", "came"), ("delete", "update_preimage"), both, rewritten)
     return f"WITH came AS NOT MATERIALIZED ({came}), went AS NOT MATERIALIZED ({went}) {new} UNION ALL {old}"
 
 
-def _rows(execution: Execution, side: Side, label: str, schema: str, name: str) -> str:
+def _all_rows(execution: Execution, what: Happened, side: Side, label: str, schema: str, name: str) -> str:
     """A SELECT of the rows of a side: s (snapshot), r (row id), and the columns as c0, c1, …"""
+    table = side.whole.table
+    parts = side.by_table(what.columns) or [side]
+    return " UNION ALL ".join(_rows(execution, part, table, label, schema, f"{name}_{i}") for i, part in enumerate(parts))
+
+
+def _rows(execution: Execution, side: Side, shown: Table, label: str, schema: str, name: str) -> str:
+    """The same for a part that is read as one table; `shown`: as which it is shown."""
     engine, table = execution.engine, side.whole.table
+    columns = past_columns.casts(engine, table, shown, "p")
     scan = engine.addressed(side.whole, side.whole.fragments.values())
     values = [f"({source}, {f.first_row_id}, {side.snapshots[f.fragment_id]})" for source, f in scan.fragments.items()]
     whole = (
-        f"SELECT m.snapshot::BIGINT AS s, coalesce(p.{scan.row_id}, m.first + p.{scan.position}) AS r, {_columns(table, 'p')}"
+        f"SELECT m.snapshot::BIGINT AS s, coalesce(p.{scan.row_id}, m.first + p.{scan.position}) AS r, {columns}"
         f" FROM ({scan.sql}) p JOIN (VALUES {', '.join(values) or '(0, 0, 0)'}) m(source, first, snapshot) ON m.source = p.{scan.source}"
     )
     if not side.picked:
@@ -214,14 +257,10 @@ def _rows(execution: Execution, side: Side, label: str, schema: str, name: str) 
     firsts = ", ".join(f"({source}, {f.first_row_id})" for source, f in scan.fragments.items())
     return (
         f"{whole} UNION ALL"
-        f" SELECT d.snapshot AS s, coalesce(p.{scan.row_id}, m.first + p.{scan.position}) AS r, {_columns(table, 'p')}"
+        f" SELECT d.snapshot AS s, coalesce(p.{scan.row_id}, m.first + p.{scan.position}) AS r, {columns}"
         f" FROM ({scan.sql}) p JOIN {picked} d ON d.source = p.{scan.source} AND d.position = p.{scan.position}"
         f" JOIN (VALUES {firsts}) m(source, first) ON m.source = p.{scan.source}"
     )
-
-
-def _columns(table: Table, scan: str) -> str:
-    return ", ".join(f"{scan}.{quote(c.name)} AS c{i}" for i, c in enumerate(table.columns))
 
 
 def _changes(table: Table, sides: tuple[str, str], types: tuple[str, str], both: frozenset[int], rewritten: frozenset[int]) -> str:

@@ -108,6 +108,7 @@ class Transaction:
 
     def _once(self, operation: st.Operation, call: Call, many: Sequence[Mapping[str, Any]] | None) -> Done:
         steps.reached("scan")
+        self.execution.notes.clear()
         with self.moment(operation, call):
             if many is not None:
                 assert isinstance(operation, st.Insert)

@@ -36,6 +36,18 @@ SELECT table_id, field_id, parent_field_id, name, declared_type, stored_type, nu
 FROM columns WHERE begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot)
 ORDER BY table_id, position;
 
+-- name: columns_between
+-- The columns that a table had in any of the snapshots from :first to :last, and from when to when.
+SELECT table_id, field_id, parent_field_id, name, declared_type, stored_type, nullable, default_sql, begin_snapshot_id, end_snapshot_id
+FROM columns WHERE table_id = :table_id AND begin_snapshot_id <= :last AND (end_snapshot_id IS NULL OR end_snapshot_id > :first)
+ORDER BY position;
+
+-- name: namesake
+-- The newest other table that had this name (folded) in any of the snapshots from :first to :last: when it got it, and when it lost it.
+SELECT n.begin_snapshot_id, n.end_snapshot_id FROM table_names n JOIN schemas s ON s.schema_id = n.schema_id
+WHERE n.table_id <> :table_id AND lower(n.name) = :name AND lower(s.name) = :schema AND n.begin_snapshot_id <= :last AND n.end_snapshot_id > :first
+ORDER BY n.end_snapshot_id DESC LIMIT 1;
+
 -- name: fragments
 SELECT fragment_id, table_id, storage, path, row_count, size_bytes, sha256, first_row_id, has_row_ids, begin_snapshot_id
 FROM fragments WHERE table_id = :table_id AND begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot)

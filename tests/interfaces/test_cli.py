@@ -326,3 +326,67 @@ def test_an_error_in_a_file_names_the_file_the_statement_and_the_line(run, tmp_p
         " " * len("STATEMENT 3, LINE 5, COLUMN 3:   ") + "^",
         "Hint: the columns of t are: a",
     ]
+
+
+def test_dot_commands_in_a_pipe(run):
+    """Each takes its line and no more, wherever statements come from."""
+    script = ".mode csv\nSELECT 1 AS a;\n.mode json\n-- a comment\n  .mode\nSELECT\n  2\n  AS a; SELECT 3 AS b;\n.mode line;\nSELECT 4 AS c"
+    done = run(stdin=script)
+    assert (done.returncode, done.stdout, done.stderr) == (0, 'a\n1\n[{"a": 2}]\n[{"b": 3}]\nc = 4\n', "json\n")
+    assert run("-c", ".mode csv\nSELECT 1 AS a", "-c", ".mode", "-c", "SELECT 2 AS a").stdout == "a\n1\na\n2\n"
+
+
+def test_a_line_with_a_dot_inside_a_statement_is_no_command(run):
+    script = "SELECT 1\n+\n.5 AS a, '\n.mode csv\n' AS b, $$;\n.quit\n$$ AS c /* ;\n.quit\n*/;\n.mode\n"
+    done = run("--json", stdin=script)
+    assert (done.returncode, json.loads(done.stdout)) == (0, [{"a": 1.5, "b": "\n.mode csv\n", "c": ";\n.quit\n"}])
+    assert done.stderr == "json\n"
+
+
+def test_dot_commands_that_fail(run):
+    done = run("--csv", stdin="SELECT 1 AS a;\n.nope\n.mode xml\n.read missing.sql\n.read\n\\d\nSELECT 2 AS a;\nSELECT b;\n")
+    assert (done.returncode, done.stdout) == (1, "a\n1\na\n2\n")
+    said = ("no command .nope", "no mode xml", "no such file or directory: could not read missing.sql", ".read takes one file", "no command \\d")
+    for words in said:
+        assert words in done.stderr
+    assert "STATEMENT 3, LINE 8, COLUMN 8" in done.stderr, "places count in the whole text"
+    stopped = run("--csv", "-c", "SELECT 1 AS a;\n.nope\nSELECT 2 AS a", "-c", "SELECT 3 AS a")
+    assert (stopped.returncode, stopped.stdout) == (1, "a\n1\n")
+
+
+def test_read_and_quit_in_a_script(run, tmp_path):
+    (tmp_path / "inner.sql").write_text("SELECT 1 AS a;\n.mode json\nSELECT nowhere;\nSELECT 'not reached';\n")
+    (tmp_path / "outer.sql").write_text(".mode csv\n.read inner.sql\nSELECT 'not reached'")
+    done = run("-f", "outer.sql")
+    assert (done.returncode, done.stdout) == (1, "a\n1\n")
+    assert done.stderr.startswith("error: inner.sql: ")
+    went_on = run(stdin=".mode csv\n.read inner.sql\nSELECT 2 AS a;\n.quit\nSELECT 'not reached';")
+    assert (went_on.returncode, went_on.stdout) == (1, 'a\n1\n[{"a": 2}]\n')
+    assert run("-c", ".quit", "-c", "SELECT 'not reached'").stdout == ""
+
+
+def test_tables_lists_all_schemas(run):
+    made = 'CREATE SCHEMA s; CREATE TABLE b (a INTEGER); CREATE TABLE s."my t" (a INTEGER); CREATE TABLE "select" (a INTEGER); CREATE TABLE s.a (a INTEGER)'
+    done = run("--mode", "line", "-c", made, "-c", ".tables")
+    assert done.returncode == 0
+    assert [line.removeprefix("name = ") for line in done.stdout.splitlines() if line] == ["b", '"select"', "s.a", 's."my t"']
+
+
+def test_a_statement_that_is_shown_can_be_copied(run):
+    create = "CREATE TABLE t (\n    a INTEGER NOT NULL,\n    b VARCHAR DEFAULT ('x\x1b')\n);"
+    done = run("-c", create, "-c", "SHOW CREATE TABLE t")
+    assert (done.returncode, done.stdout) == (0, create.replace("\x1b", "\\x1b") + "\n")
+    assert json.loads(run("--json", "-c", create, "-c", "SHOW CREATE TABLE t").stdout) == [{"sql": create}]
+
+
+def test_a_long_result_on_a_terminal_says_how_to_see_all_and_a_pipe_gets_all(terminal, run):
+    terminal.until("lake> ")
+    terminal.type("select range + 100 as n from range(500);\r")
+    text = terminal.until(" ms\nlake> ")
+    assert [int(n) for n in re.findall(r"│ +(\d+) │", text)] == [*range(100, 120), *range(580, 600)]
+    assert "500 rows, 460 of them not shown. .mode line shows all\n" in text
+    terminal.type(".mode line\r")
+    terminal.until("lake> ")
+    terminal.type("select range + 100 as n from range(500);\r")
+    assert len(re.findall(r"n = \d+", terminal.until(" ms\nlake> "))) == 500
+    assert len(re.findall(r"│ +\d+ │", run("-c", "select range as n from range(500)").stdout)) == 500

@@ -363,3 +363,22 @@ def test_the_cause_is_chained_and_not_shown(con: lakelite.Connection, sql: str) 
 def test_import_is_cheap() -> None:
     code = "import sys, lakelite; print(*({'duckdb', 'pyarrow', 'sqlglot', 'numpy', 'pandas', 'polars', 'sqlite3'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split() == []
+
+
+def test_last_commit_is_of_public_classes(tmp_path: Path) -> None:
+    with lakelite.connect(tmp_path / "l", autocommit=True) as one, lakelite.connect(tmp_path / "l", autocommit=True) as two:
+        assert one.last_commit is None
+        one.execute("CREATE TABLE t AS SELECT 1 AS a")
+        two.execute("BEGIN; UPDATE t SET a = a + 1")
+        one.execute("UPDATE t SET a = a + 10")
+        two.execute("COMMIT")
+        commit = two.last_commit
+        assert isinstance(commit, lakelite.CommitResult)
+        assert (commit.snapshot_id, commit.base_snapshot_id, commit.attempts) == (3, 1, 1)
+        (line,) = commit.resolutions
+        assert isinstance(line, lakelite.Resolution)
+        assert (line.winner_snapshot_id, line.table, line.rung) == (2, "t", 3)
+        assert two.execute("SELECT transaction_id FROM lake.snapshots WHERE snapshot_id = 3").fetchone() == (commit.transaction_id,)
+        assert one.execute("FROM t").fetchall() == [(12,)]
+    for public in (lakelite.CommitResult, lakelite.Resolution):
+        assert all(f"`{name}`" in (public.__doc__ or "") for name in public.__dataclass_fields__), "the docstring tells of each"

@@ -172,10 +172,10 @@ def test_an_open_transaction_is_mentioned_once(monkeypatch):
 def test_commands(monkeypatch, tmp_path):
     script = tmp_path / "a file.sql"
     script.write_text("q;")
-    connection = Connection(**{"SHOW TABLES": Cursor([]), "q": Cursor([(1,)])})
+    connection = Connection(**{"SHOW ALL TABLES": Cursor([]), "q": Cursor([(1,)])})
     lines = [".help", ".mode", ".mode csv", ".mode", ".mode x", ".tables", f".read '{script}'", ".read nowhere", ".read", ".x", "\\d", ".exit"]
     said, _ = session(monkeypatch, lines, connection)
-    assert connection.ran == ["SHOW TABLES", "q"]
+    assert connection.ran == ["SHOW ALL TABLES", "q"]
     for words in (".read FILE", "\nbox\n", "\ncsv\n", "no mode x", "no such file", ".read takes one file", "no command .x", "no command \\d"):
         assert words in said
 

@@ -20,8 +20,9 @@ from racing import flush
 
 import lakelite
 
-Row = dict[str, Any]  # by field: the column's name and how often that name has been given to a new column
+Row = dict[str, Any]  # by field: the column's name, how often a new column was made by then, and its type
 COLUMNS = ("v", "w")
+TYPES = ("BIGINT", "VARCHAR")
 
 
 @dataclass
@@ -36,26 +37,40 @@ class Version:
         return Version({i: dict(row) for i, row in self.rows.items()}, dict(self.fields), set())
 
 
+def shown(version: Version, row: int, last: Version) -> list[Any]:
+    """A row as the columns of the last version show it: by field; else what the column of that name was then, cast, if it is no other column now."""
+    values = []
+    for column, wanted in last.fields.items():
+        then = version.fields.get(column, wanted)
+        source = then if wanted not in version.fields.values() and then not in last.fields.values() else wanted
+        value = version.rows[row].get(source)
+        values.append(None if value is None else str(value) if wanted.endswith("VARCHAR") else int(value))
+    return values
+
+
 def changes(log: list[Version], first: int, last: int) -> Counter[str]:
     """What table_changes has to give, without row ids."""
-    shown = list(log[last].fields.values())
     found: Counter[str] = Counter()
     for number in range(max(first, 1), last + 1):
         before, after = log[number - 1], log[number]
 
         def count(version: Version, row: int, kind: str, number: int = number) -> None:
-            found[repr((number, kind, row, *(version.rows[row].get(f) for f in shown)))] += 1
+            found[repr((number, kind, row, *shown(version, row, log[last])))] += 1
 
         for row in before.rows.keys() - after.rows.keys():
             count(before, row, "delete")
         for row in after.rows.keys() - before.rows.keys():
             count(after, row, "insert")
         for row in before.rows.keys() & after.rows.keys():
-            changed = [before.rows[row].get(f) for f in shown] != [after.rows[row].get(f) for f in shown]
+            changed = shown(before, row, log[last]) != shown(after, row, log[last])
             if row in after.updated if after.updated is not None else changed:
                 count(before, row, "update_preimage")
                 count(after, row, "update_postimage")
     return found
+
+
+def _stored(value: int, field: str) -> Any:
+    return str(value) if field.endswith("VARCHAR") else value
 
 
 class Machine(RuleBasedStateMachine):
@@ -101,7 +116,7 @@ class Machine(RuleBasedStateMachine):
         for con in self.cons:
             con.execute(f"SET inline_rows = {inline}")
         self.con.execute("CREATE TABLE t (id BIGINT, v BIGINT)")
-        self.now = Version({}, {"id": "id", "v": "v0"})
+        self.now = Version({}, {"id": "id BIGINT", "v": "v0 BIGINT"})
         self.landed()
 
     # Statements.
@@ -129,7 +144,7 @@ class Machine(RuleBasedStateMachine):
         names = [next(self.names) for _ in range(count)]
         column = list(self.now.fields)[1]
         for name in names:
-            self.now.rows[name] = {"id": name, self.now.fields[column]: value}
+            self.now.rows[name] = {self.now.fields["id"]: name, self.now.fields[column]: _stored(value, self.now.fields[column])}
         self.run(f"INSERT INTO t (id, {column}) SELECT ? + range, ? FROM range(?)", [names[0], value, count])
 
     @rule(divisor=st.sampled_from([1, 2, 3, 7]), rest=st.integers(0, 6), more=st.integers(0, 2))
@@ -138,10 +153,10 @@ class Machine(RuleBasedStateMachine):
         name = self.now.fields[column]
         for row in [i for i in self.now.rows if i % divisor == rest]:
             value = self.now.rows[row].get(name)
-            self.now.rows[row][name] = None if value is None else value + more
+            self.now.rows[row][name] = None if value is None else _stored(int(value) + more, name)
             if self.now.updated is not None:
                 self.now.updated.add(row)
-        self.run(f"UPDATE t SET {column} = {column} + ? WHERE id % ? = ?", [more, divisor, rest])
+        self.run(f"UPDATE t SET {column} = {column}::BIGINT + ? WHERE id % ? = ?", [more, divisor, rest])
 
     @rule(divisor=st.sampled_from([1, 2, 3, 7]), rest=st.integers(0, 6))
     def delete(self, divisor: int, rest: int) -> None:
@@ -157,15 +172,15 @@ class Machine(RuleBasedStateMachine):
     def overwrite(self, count: int) -> None:
         names = [next(self.names) for _ in range(max(count, 1))][:count]
         column = list(self.now.fields)[1]
-        self.now.rows = {name: {"id": name, self.now.fields[column]: 5} for name in names}
+        self.now.rows = {name: {self.now.fields["id"]: name, self.now.fields[column]: _stored(5, self.now.fields[column])} for name in names}
         self.run(f"INSERT OVERWRITE t BY NAME SELECT ? + range AS id, 5 AS {column} FROM range(?)", [names[0] if names else 0, count], puts_back=True)
 
-    @rule(columns=st.lists(st.sampled_from(COLUMNS), min_size=1, max_size=2, unique=True))
-    def replace(self, columns: list[str]) -> None:
-        new = {c: f"{c}{next(self.generations)}" for c in columns if c not in self.now.fields}
-        self.now.fields = {"id": "id"} | {c: new.get(c) or self.now.fields[c] for c in columns}
+    @rule(columns=st.dictionaries(st.sampled_from(COLUMNS), st.sampled_from(TYPES), min_size=1, max_size=2))
+    def replace(self, columns: dict[str, str]) -> None:
+        kept = {c: field for c, field in self.now.fields.items() if field.endswith(f" {columns.get(c)}")}
+        self.now.fields = {"id": "id BIGINT"} | {c: kept.get(c) or f"{c}{next(self.generations)} {kind}" for c, kind in columns.items()}
         self.now.rows = {}
-        self.run(f"CREATE OR REPLACE TABLE t (id BIGINT, {', '.join(f'{c} BIGINT' for c in columns)})", puts_back=True)
+        self.run(f"CREATE OR REPLACE TABLE t (id BIGINT, {', '.join(f'{c} {kind}' for c, kind in columns.items())})", puts_back=True)
 
     @precondition(lambda self: len(self.log) > 2)
     @rule(data=st.data())

@@ -35,7 +35,7 @@ def test_a_path_is_a_str_or_a_path(path: Any, tmp_path: Path, monkeypatch: pytes
 
 def test_the_public_names_are_listed() -> None:
     assert dir(lakelite) == sorted(lakelite.__all__)
-    assert {"connect", "Connection", "Cursor"} <= set(dir(lakelite))
+    assert {"connect", "Connection", "Cursor", "CommitResult", "Resolution"} <= set(dir(lakelite))
 
 
 def test_comments_in_front_of_a_statement_are_not_recorded(lake: lakelite.Connection) -> None:

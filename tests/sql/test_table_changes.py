@@ -113,10 +113,70 @@ def test_columns_are_those_of_the_last_version(con: Any) -> None:
     }
     assert [d[0] for d in con.execute("FROM table_changes('t', 5, 5)").description][3:] == ["k", "v"]
     con.execute("DROP TABLE t; CREATE TABLE t AS SELECT 1 AS one")  # 8, 9
-    assert con.execute("SELECT snapshot_id, one FROM table_changes('t', 1, 9)").fetchall() == [(9, 1)]
+    assert con.execute("SELECT snapshot_id, one FROM table_changes('t', 8, 9)").fetchall() == [(9, 1)]
     assert set(con.execute(f"FROM {CALL}").fetchall()) == ROWS
     with pytest.raises(lakelite.ProgrammingError, match='table "t" does not exist in version 8'):
         con.execute("FROM table_changes('t', 1, 8)")
+
+
+def test_values_of_a_column_that_was_of_another_type_are_cast_and_that_is_said(con: Any) -> None:
+    con.execute("CREATE OR REPLACE TABLE t (k VARCHAR, v INTEGER, w STRUCT(a INTEGER), x DATE)")  # 6
+    con.execute("INSERT INTO t VALUES ('one', 9, {'a': 1}, DATE '2026-01-31')")  # 7
+    cursor = con.execute("FROM table_changes('t', 3, 7)")
+    assert [str(d[1]) for d in cursor.description][3:] == ["VARCHAR", "INTEGER", "STRUCT(a INTEGER)", "DATE"]
+    row_id = con.execute("SELECT row_id FROM table_changes('t', 7, 7)").fetchone()[0]
+    assert sorted(cursor.fetchall(), key=repr) == sorted(
+        [
+            (3, 1, "update_preimage", "1", None, None, None),
+            (3, 1, "update_postimage", "1", None, None, None),
+            (5, 2, "delete", "2", None, None, None),
+            (6, 1, "delete", "1", None, None, None),
+            (7, row_id, "insert", "one", 9, {"a": 1}, dt.date(2026, 1, 31)),
+        ],
+        key=repr,
+    )
+    warned = [
+        (lakelite.Warning, f'column "{name}" was {old} before version 6 and is {new} now: its older values are cast, and NULL where that fails')
+        for name, old, new in [("k", "INTEGER", "VARCHAR"), ("v", "VARCHAR", "INTEGER")]
+    ]
+    assert cursor.messages == warned
+    assert con.execute("CREATE TABLE log AS FROM table_changes('t', 6, 7)").messages == warned  # 8
+    assert con.execute("FROM table_changes('t', 7, 7)").messages == [], "only rows that were of the other type are spoken of"
+    assert con.execute("SELECT 1").messages == []
+    con.execute("CREATE OR REPLACE TABLE t (w STRUCT(b INTEGER), x DATE)")  # 9
+    cursor = con.execute("SELECT w, x FROM table_changes('t', 9, 9)")
+    assert cursor.fetchall() == [(None, dt.date(2026, 1, 31))]
+    no_cast = 'column "w" was STRUCT(a INTEGER) before version 9 and is STRUCT(b INTEGER) now: its older values are NULL, since there is no such cast'
+    assert cursor.messages == [(lakelite.Warning, no_cast)]
+
+
+def test_a_restore_across_a_change_of_type(con: Any) -> None:
+    con.execute("CREATE OR REPLACE TABLE t (k INTEGER, v INTEGER)")  # 6
+    con.execute("INSERT INTO t VALUES (7, 70), (8, 80)")  # 7
+    con.execute("DELETE FROM t WHERE k = 8")  # 8
+    con.execute("RESTORE TABLE t TO VERSION AS OF 2")  # 9
+    found = con.execute("SELECT snapshot_id, change_type, k, v FROM table_changes('t', 6, 9) ORDER BY ALL").fetchall()
+    assert found == [
+        (6, "delete", 1, "c"),
+        (7, "insert", 7, "70"), (7, "insert", 8, "80"),
+        (8, "delete", 8, "80"),
+        (9, "delete", 7, "70"), (9, "insert", 1, "a"), (9, "insert", 2, "b"),
+    ]  # fmt: skip
+
+
+def test_another_table_of_the_name_is_not_passed_over(con: Any) -> None:
+    con.execute("DROP TABLE t; CREATE TABLE t AS SELECT 1 AS one; CREATE SCHEMA s; CREATE TABLE s.t AS SELECT 2 AS two")  # 6, 7, 8, 9
+    with pytest.raises(lakelite.ProgrammingError, match="the table t of version 3 is another one than that of version 9") as caught:
+        con.execute("FROM table_changes('T', 3, 9)")
+    assert caught.value.position.column == 6
+    assert caught.value.hint == "ask for each by itself: table_changes('t', 3, 5) and table_changes('t', 6, 9)"
+    assert len(con.execute("FROM table_changes('t', 3, 5)").fetchall()) == 3
+    assert con.execute("SELECT snapshot_id, one FROM table_changes('t', 6, 9)").fetchall() == [(7, 1)]
+    assert con.execute("SELECT snapshot_id, two FROM table_changes('s.t', 0, 9)").fetchall() == [(9, 2)]
+    con.execute("BEGIN; DROP TABLE t; CREATE TABLE t AS SELECT 3 AS three; COMMIT")  # 10
+    with pytest.raises(lakelite.ProgrammingError, match="the table t of version 7 is another one"):
+        con.execute("FROM table_changes('t', TIMESTAMP '2001-01-01', 10)")
+    assert con.execute("SELECT three FROM table_changes('t', 10, 10)").fetchall() == [(3,)]
 
 
 def test_one_net_change_per_row_and_transaction(con: Any) -> None:

@@ -293,6 +293,7 @@ def test_a_long_line_is_cut_on_both_sides() -> None:
     [
         ("select 1;\nselect 2;\n\nselect\n  zz from t", (5, 3, 3, True), "STATEMENT 3, LINE 5, COLUMN 3:   zz from t"),
         ("select 1; select zz from t; select 2", (1, 18, 2, True), "STATEMENT 2, LINE 1, COLUMN 18: select 1; select zz from t; select 2"),
+        ("select zz from t; -- why\n/* ; */ ;", (1, 8, None, True), "LINE 1, COLUMN 8: select zz from t; -- why"),
         ("select 1;\n-- why\nselec 2", (3, 1, 2, True), "STATEMENT 2, LINE 3, COLUMN 1: selec 2"),
         ("\n\n  select zz from t", (3, 10, None, True), "LINE 3, COLUMN 10:   select zz from t"),
         ("select 1;\ninsert into t\n select null", (2, 1, 2, False), "STATEMENT 2, LINE 2: insert into t"),

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,3 +59,18 @@ def test_sql_session(script: str, tmp_path: Path) -> None:
             cursor = con.execute(statement)
             if result is not None:
                 assert str(cursor.fetchall()) == result, statement
+
+
+@pytest.mark.parametrize("session", blocks("console"))
+def test_console_session(session: str, tmp_path: Path) -> None:
+    """Each command line gives, on standard output, the lines below it."""
+    command = tmp_path / "bin" / "lakelite"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m lakelite "$@"\n')
+    command.chmod(0o755)
+    path = {"PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    found = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", session, flags=re.MULTILINE)
+    assert len(found) == session.count("$ ")
+    for line, promised in found:
+        done = subprocess.run(line, shell=True, capture_output=True, text=True, cwd=tmp_path, env=os.environ | path, timeout=60)
+        assert (done.stdout, done.stderr) == (promised, ""), line
