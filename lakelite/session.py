@@ -11,7 +11,6 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,15 +18,16 @@ import duckdb
 
 from lakelite import duckdb_view, landing, standalone
 from lakelite.batches import Batches, Guard
-from lakelite.errors import Error, InterfaceError, OperationalError, ProgrammingError
+from lakelite.errors import InterfaceError, OperationalError, ProgrammingError
 from lakelite.lake import Lake
 from lakelite.language import statements as st
-from lakelite.language.parse import iter_statements, parse_append, parse_piece, split_script
+from lakelite.language.parse import iter_statements, parse_append
 from lakelite.mapping.names import NO_NAMES, Names
 from lakelite.mapping.ours import mapped, reraise
 from lakelite.opening import Opened
 from lakelite.parameters import Parameters, names_of, text_of, values_of
 from lakelite.results import Message, Result
+from lakelite.script import Script, Where
 from lakelite.settings import level_named
 from lakelite.storage.engine import stop
 from lakelite.storage.foreign import Rows, Variables
@@ -37,18 +37,7 @@ from lakelite.transaction.execution import Call, Stream
 from lakelite.transaction.transaction import Transaction
 
 _UNLIMITED = nullcontext()
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """Where in a script a statement begins, so that an error can say it. `number`: None if the script has only one statement."""
-
-    script: str
-    start: int = 0
-    number: int | None = None
-
-    def place(self, error: Error) -> None:
-        error.within(self.script, self.start, self.number)
+_LEAVE_THE_BLOCK = "leave the block to commit what it did, or raise an exception in it to roll it back"
 
 
 class Session:
@@ -62,6 +51,7 @@ class Session:
         self._mutex = threading.RLock()
         self._owner_pid = os.getpid()
         self._tx: Transaction | None = None
+        self._blocks: set[object] = set()
         self._text = ""
         self._where = Where("")
         self._results: weakref.WeakSet[Result | Batches] = weakref.WeakSet()
@@ -77,7 +67,7 @@ class Session:
         `parameters`: a sequence for `?` and `$1`, a mapping for `$name` and `:name`. `variables`: the caller's, of which those
         that hold a table can be named in SQL.
         """
-        return _Script(self, script, parameters, variables)
+        return Script(script, parameters, lambda statement, where: self.run(statement, parameters, where, variables))
 
     def execute_many(self, text: str, parameter_sets: Sequence[Parameters], variables: Variables | None = None) -> Result:
         """One statement for many parameter sets, as one snapshot: INSERT … VALUES is one statement, others run one after the other."""
@@ -160,12 +150,6 @@ class Session:
         return self._tx is not None
 
     @property
-    def transaction_id(self) -> str | None:
-        """That of the open transaction."""
-        tx = self._tx
-        return None if tx is None else tx.transaction_id
-
-    @property
     def isolation(self) -> str:
         """The level of the transactions that begin from now on."""
         return self.lake.settings.isolation
@@ -186,38 +170,51 @@ class Session:
         if self._tx is not None:
             raise ProgrammingError("a transaction is already open", hint="COMMIT or ROLLBACK it first; SAVEPOINT marks a point inside it")
         level = level_named(operation.isolation) if operation.isolation else self.isolation
-        self._tx = self.lake.start(explicit=True, isolation=level, read_only=operation.read_only or self.read_only)
+        self._tx = self._start(level, read_only=operation.read_only)
         return Result(None)
+
+    def _start(self, isolation: str, *, read_only: bool = False) -> Transaction:
+        """A transaction that lasts for several statements."""
+        return self.lake.start(explicit=True, isolation=isolation, read_only=read_only or self.read_only)
 
     def commit(self) -> Result:
         """Commits the open transaction; without one nothing happens. After an error it is rolled back and over."""
-        with self._mutex:
-            self.check_usable()
-            tx, self._tx = self._tx, None
-            if tx is None:
-                return Result(None)
-            try:
-                if not tx.work.changes.writes:
-                    tx.discard()
-                    return Result(None)
-                return Result(None, messages=self._land(tx))
-            except Exception as error:
-                reraise(error, self._text, self._names())
-            finally:
-                self.lake.settings.commit_message = None
-                self.lake.unpin(tx)
+        with self._ending("COMMIT"):
+            return self._commit()
 
     def rollback(self) -> Result:
         """Undoes the open transaction; without one nothing happens."""
-        with self._mutex:
-            self.check_usable()
-            tx, self._tx = self._tx, None
-            self.lake.settings.commit_message = None
-            with mapped():
-                if tx is not None:
-                    self.lake.unpin(tx)
-                    tx.discard()
+        with self._ending("ROLLBACK"):
+            return self._roll_back()
+
+    @contextmanager
+    def _ending(self, what: str) -> Iterator[None]:
+        """The block ends the transaction. ProgrammingError within `transaction()`, which ends it at its own end."""
+        with self.exclusive(), mapped():
+            if self._blocks:
+                raise ProgrammingError(f"{what} inside a transaction() block", hint=_LEAVE_THE_BLOCK)
+            yield
+
+    def _commit(self) -> Result:
+        tx, self._tx = self._tx, None
+        if tx is None:
             return Result(None)
+        try:
+            if not tx.work.changes.writes:
+                tx.discard()
+                return Result(None)
+            return Result(None, messages=self._land(tx))
+        except Exception as error:
+            reraise(error, self._text, self._names())
+        finally:
+            self.lake.unpin(tx)
+
+    def _roll_back(self) -> Result:
+        tx, self._tx = self._tx, None
+        if tx is not None:
+            self.lake.unpin(tx)
+            tx.discard()
+        return Result(None)
 
     def _savepoint(self, operation: st.Savepoint | st.Release | st.RollbackTo, call: Call) -> Result:
         """SAVEPOINT, RELEASE and ROLLBACK TO; as any statement, they open the implicit transaction where there is none."""
@@ -226,12 +223,40 @@ class Session:
         with self._ready() as tx:
             match operation:
                 case st.Savepoint():
-                    tx.savepoint(operation.name, self.lake.settings.commit_message)
+                    tx.savepoint(operation.name)
                 case st.Release():
                     tx.release(operation, call)
                 case st.RollbackTo():
-                    self.lake.settings.commit_message = tx.roll_back_to(operation, call)
+                    tx.roll_back_to(operation, call)
         return Result(None)
+
+    def begin_block(self, block: object) -> bool:
+        """Begins a `transaction()` block; until `end_block` nothing else ends the transaction. Whether it has a transaction of its own."""
+        with self.exclusive(), mapped():
+            is_own = self._tx is None
+            if self._tx is None:
+                self._tx = self._start(self.isolation)
+            else:
+                self._tx.begin_block(block)
+            self._blocks.add(block)
+            return is_own
+
+    def end_block(self, block: object, *, is_own: bool, failed: bool) -> Result:
+        """Commits or rolls back what the block did, or inside a transaction keeps it or takes it back.
+
+        InterfaceError where the transaction is over and nothing has failed: the connection was closed, or an outer block ended first.
+        """
+        self._blocks.discard(block)
+        if self._closed and failed:
+            return Result(None)
+        with self.exclusive(), mapped():
+            if is_own:
+                return self._roll_back() if failed else self._commit()
+            if self._tx is not None and self._tx.has_block(block):
+                self._tx.end_block(block, failed=failed)
+            elif not failed:
+                raise InterfaceError("the transaction of this block has ended before it", hint="end inner blocks before outer ones")
+            return Result(None)
 
     def _land(self, tx: Transaction) -> list[Message]:
         self.last_commit, messages = landing.land(self.lake, tx)
@@ -248,7 +273,7 @@ class Session:
                 self.lake.unpin(tx)
             return
         if self._tx is None:
-            self._tx = self.lake.start(explicit=True, isolation=self.isolation, read_only=self.read_only)
+            self._tx = self._start(self.isolation)
         yield self._tx
 
     def _limited(self, stopper: Callable[[], Callable[[], None]]) -> AbstractContextManager[None]:
@@ -371,28 +396,3 @@ class Session:
             self._closed = True
             first: list[Callable[[], None]] = [] if tx is None else [tx.discard]
             self.lake.close([*first, *(one.close for one in [*self._results, *self._views])])
-
-
-class _Script(Iterator[Result]):
-    """The statements of a script, run one by one. An error does not end it: the next statement can be asked for."""
-
-    def __init__(self, session: Session, script: str, parameters: Parameters, variables: Variables | None) -> None:
-        self._session = session
-        self._variables = variables
-        self._parameters = parameters
-        self._named = names_of(parameters)
-        self._script = text_of(script)
-        self._pieces = split_script(self._script)
-        self._count = 0
-        self._has_several = False
-
-    def __next__(self) -> Result:
-        piece = next(self._pieces)  # taken before it is parsed: one that is broken does not end the script
-        self._count += 1
-        self._has_several = self._has_several or bool(self._count > 1 or self._script[piece.start + len(piece.text) :].strip("; \t\r\n"))
-        where = Where(self._script, piece.start, self._count if self._has_several else None)
-        try:
-            return self._session.run(parse_piece(piece, self._named), self._parameters, where, self._variables)
-        except Error as error:
-            where.place(error)
-            raise

@@ -72,7 +72,7 @@ class Savepoints(RuleBasedStateMachine):
         self.head = sqlite()
         self.view: sqlite3.Connection | None = None
         self.log: list[str] = []
-        self.marks: list[tuple[str, int, str]] = []  # name, statements that stood, commit message
+        self.marks: list[tuple[str, int]] = []  # name, statements that stood
         self.events: list[tuple[str, list[Any] | None]] = []  # every statement that went well, and the rows that a SELECT gave
         self.blind = False  # whether the other connection has appended blindly meanwhile
         self.message = ""
@@ -194,11 +194,11 @@ class Savepoints(RuleBasedStateMachine):
     def savepoint(self, name: str) -> None:
         self.both(f"SAVEPOINT {name}", self.view)
         self.events.append((f"SAVEPOINT {name}", None))
-        self.marks.append((name.lower(), len(self.log), self.message))
+        self.marks.append((name.lower(), len(self.log)))
 
     def name(self, r: random.Random) -> str:
         """Mostly one that is there."""
-        return r.choice([*(name for name, _, _ in self.marks), r.choice(NAMES)])
+        return r.choice([*(name for name, _ in self.marks), r.choice(NAMES)])
 
     def found(self, name: str) -> int | None:
         return next((i for i in range(len(self.marks) - 1, -1, -1) if self.marks[i][0] == name.lower()), None)
@@ -221,7 +221,6 @@ class Savepoints(RuleBasedStateMachine):
             reached["undone"] += len(self.log) > self.marks[found][1]
             del self.marks[found + 1 :]
             del self.log[self.marks[found][1] :]
-            self.message = self.marks[found][2]
 
     def differs(self) -> bool:
         """Whether the whole transaction, run on the head with what it took back, would be shown other rows, or fails there."""
@@ -286,7 +285,6 @@ class Savepoints(RuleBasedStateMachine):
         assert self.view is not None
         self.view.close()
         self.view = None
-        self.message = ""
         assert not self.con.in_transaction
         self.compare()
 
