@@ -7,7 +7,6 @@ leaves it as it is: errors are ours, with the cause chained.
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
@@ -18,7 +17,7 @@ import duckdb
 
 from lakelite import duckdb_view, landing, standalone
 from lakelite.batches import Batches, Guard
-from lakelite.errors import InterfaceError, OperationalError, ProgrammingError
+from lakelite.errors import InterfaceError, ProgrammingError
 from lakelite.lake import Lake
 from lakelite.language import statements as st
 from lakelite.language.parse import iter_statements, parse_append
@@ -31,6 +30,7 @@ from lakelite.script import Script, Where
 from lakelite.settings import level_named
 from lakelite.storage.engine import stop
 from lakelite.storage.foreign import Rows, Variables
+from lakelite.storage.locks import refuse_fork
 from lakelite.timeouts import Watch
 from lakelite.transaction.commit import CommitResult
 from lakelite.transaction.execution import Call, Stream
@@ -48,7 +48,7 @@ class Session:
         self.read_only = read_only
         self.last_commit: CommitResult | None = None
         self.lake = Lake(opened, isolation, author)
-        self._mutex = threading.RLock()
+        self._turns = self.lake.engine.turns
         self._owner_pid = os.getpid()
         self._tx: Transaction | None = None
         self._blocks: set[object] = set()
@@ -100,19 +100,17 @@ class Session:
     @contextmanager
     def _statement(self, text: str, variables: Variables | None = None) -> Iterator[None]:
         """One statement at a time, in the process that opened the session; errors of other libraries become ours."""
-        with self._mutex:
-            self.check_usable()
+        with self.exclusive():
             self._text = text
-            with self.lake.engine.frames.visible(variables), mapped(text, self._names):
+            with self._turns.statement(), self.lake.engine.frames.visible(variables), mapped(text, self._names):
                 self.lake.trim()
                 yield
 
     def check_usable(self) -> None:
         """InterfaceError where the session was closed, or was opened by another process."""
+        refuse_fork(self._owner_pid)
         if self._closed:
             raise InterfaceError("the connection is closed")
-        if os.getpid() != self._owner_pid:
-            raise InterfaceError("this connection was opened in another process", hint="open a new one after the fork")
 
     def _names(self) -> Names:
         view = self.lake.view
@@ -160,9 +158,13 @@ class Session:
             self.lake.settings.isolation = level_named(level)
 
     @contextmanager
-    def exclusive(self) -> Iterator[None]:
-        """No other thread runs a statement within the block."""
-        with self._mutex:
+    def exclusive(self, *, exports: bool = False) -> Iterator[None]:
+        """No other thread runs a statement within the block. InterfaceError in code whose rows a statement reads, since that waits for it.
+
+        `exports`: the block gives the rows of a result, and may do so where a statement of this thread only begins to read them.
+        """
+        refuse_fork(self._owner_pid)  # a thread that had its turn is not in the child, and never gives it back
+        with self._turns.taken(exports=exports):
             self.check_usable()
             yield
 
@@ -296,7 +298,7 @@ class Session:
 
     def _stream(self, tx: Transaction, again: Callable[[int], Stream], snapshot: int, text: str, where: Where, rows_per_batch: int) -> Batches:
         """A query once more, as Arrow batches; its result has to be open still, which keeps the snapshot."""
-        with self.exclusive(), mapped(text, self._names):
+        with self.exclusive(exports=True), mapped(text, self._names):
             with self._limited(self.lake.engine.stopper):
                 stream = again(rows_per_batch)
             batches = Batches(stream.reader, self._reading(stream.cursor, text, where), self._kept(tx, stream.cursor, [snapshot], stream.pinned))
@@ -311,6 +313,8 @@ class Session:
         tx.reading(cursor)
 
         def release() -> None:
+            if os.getpid() != self._owner_pid:
+                return  # in a forked child nothing of it is the child's
             lake.engine.drop(cursor)
             for snapshot in (*snapshots, *pinned):
                 lake.lease.unpin(snapshot)
@@ -320,7 +324,7 @@ class Session:
 
     def streamed(self, result: Result) -> Result:
         """The rows that are left of a result whose rows are held, as a result that DuckDB streams."""
-        with self.exclusive(), mapped():
+        with self.exclusive(exports=True), mapped():
             engine = self.lake.engine
             cursor = engine.cursor_over(result.columns or (), result.fetch(None))
             streamed = Result.of_query(cursor, self._reading(cursor, "", Where("")), lambda: engine.drop(cursor))
@@ -345,7 +349,7 @@ class Session:
                         return read()
                 return read()
             except Exception as error:
-                reraise(error, text, self._names(), where.place)
+                reraise(error, text, place=where.place)
 
         return guarded
 
@@ -353,32 +357,18 @@ class Session:
         operation = statement.operation
         with self._ready() as tx:
             if tx.read_only:
-                raise OperationalError("this connection or transaction is read-only", hint="open the lake without read_only to change it")
+                raise standalone.read_only_error(of_connection=self.read_only)
             mark = tx.mark()
             try:
                 with self._limited(self.lake.engine.stopper):
-                    count = self._run_sets(tx, operation, statement.text, sets)
+                    count = tx.run_for_each(operation, statement.text, sets)
                 if tx.explicit:
                     return Result(None, rowcount=count)
             except BaseException:
                 tx.reset(mark)
                 raise
             messages = self._land(tx)
-            return Result(None, rowcount=self._final_count(tx, count), messages=messages)
-
-    def _run_sets(self, tx: Transaction, operation: st.Operation, text: str, sets: Sequence[Mapping[str, Any]]) -> int:
-        if len(sets) > 1 and isinstance(operation, st.Insert) and operation.is_values and not operation.overwrite:
-            return tx.run(operation, Call(text, {}), sets).rowcount
-        return (
-            sum(tx.run(operation, Call(text, values)).rowcount for values in sets)
-            if len(sets) != 1
-            else tx.run(operation, Call(text, sets[0])).rowcount
-        )
-
-    @staticmethod
-    def _final_count(tx: Transaction, count: int) -> int:
-        """Of the final effect: as the last replay or re-evaluation had it."""
-        return count if count < 0 else sum(max(0, entry.rowcount) for entry in tx.log) + tx.correction
+            return Result(None, rowcount=tx.final_count(count), messages=messages)
 
     # The end.
 
@@ -391,7 +381,7 @@ class Session:
         """Rolls back what is open and frees everything, also after an error, which is raised then. Again, or in a forked child: nothing happens."""
         if self._closed or os.getpid() != self._owner_pid:
             return
-        with self._mutex, mapped():
+        with self._turns.taken(), mapped():
             tx, self._tx = self._tx, None
             self._closed = True
             first: list[Callable[[], None]] = [] if tx is None else [tx.discard]

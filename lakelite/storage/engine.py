@@ -28,6 +28,7 @@ from lakelite.storage.mirror import Mirror
 from lakelite.storage.past import PastViews
 from lakelite.storage.relations import relation
 from lakelite.storage.scan import Addressed
+from lakelite.storage.turns import Turns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,7 +54,8 @@ class Engine:
         self.past = PastViews(self._own)
         self.loaded = LoadedRows(self._own, INTERNAL)
         self.mirror = Mirror(self.do)
-        self.frames = Frames(self.work)
+        self.turns = Turns()
+        self.frames = Frames(self.work, self.turns)
         self._cursors: dict[int, duckdb.DuckDBPyConnection] = {}
         self._names: duckdb.DuckDBPyConnection | None = None
         self._views: dict[tuple[str, str], int] = {}

@@ -74,6 +74,17 @@ class Transaction:
             self.events.append(Logged(operation, call, many, done.constant, done.is_constant, done.rowcount, self._target(operation)))
         return done
 
+    def run_for_each(self, operation: st.Operation, text: str, sets: Sequence[Mapping[str, Any]]) -> int:
+        """Runs a statement for each set of values: INSERT … VALUES as one statement, others one after the other. The number of rows in all."""
+        if len(sets) > 1 and isinstance(operation, st.Insert) and operation.is_values and not operation.overwrite:
+            return self.run(operation, Call(text, {}), sets).rowcount
+        counts = [self.run(operation, Call(text, values)).rowcount for values in sets]
+        return counts[0] if len(counts) == 1 else sum(counts)
+
+    def final_count(self, count: int) -> int:
+        """`count` rows that a statement changed, as the last replay or re-evaluation had it."""
+        return count if count < 0 else sum(max(0, entry.rowcount) for entry in self.log) + self.correction
+
     def _texts(self, operation: st.Operation, call: Call) -> list[str]:
         """The statement's text and the defaults that it may use."""
         table = self._target(operation)
