@@ -24,7 +24,7 @@ from lakelite.language.parse import iter_statements, parse_append
 from lakelite.mapping.names import NO_NAMES, Names
 from lakelite.mapping.ours import mapped, reraise
 from lakelite.opening import Opened
-from lakelite.parameters import Parameters, names_of, text_of, values_of
+from lakelite.parameters import Parameters, explain_colon, names_of, text_of, values_of
 from lakelite.results import Message, Result
 from lakelite.script import Script, Where
 from lakelite.settings import level_named
@@ -83,9 +83,13 @@ class Session:
 
     def run(self, statement: st.Statement, parameters: Parameters, where: Where, variables: Variables | None = None) -> Result:
         """Runs one parsed statement. An error counts its place from the beginning of the statement; one of a fetch is placed by `where`."""
-        with self._statement(statement.text, variables):
-            self._where = where
-            return self._dispatch(statement, values_of(statement, parameters))
+        try:
+            with self._statement(statement.text, variables):
+                self._where = where
+                return self._dispatch(statement, values_of(statement, parameters))
+        except ProgrammingError as error:
+            explain_colon(error, statement.text, parameters)
+            raise
 
     def append(self, name: str, data: object) -> Result:
         """Adds the rows of `data` to a table, by column name. `name`: of the table, as it is written in SQL; `data`: see storage.foreign."""

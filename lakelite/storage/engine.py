@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from lakelite.contents import TableState
+from lakelite.forks import never_ended_by_a_child
 from lakelite.model import MAIN_SCHEMA, Fragment, Table, fold, quote
 from lakelite.storage import held, scan
 from lakelite.storage.cache import Cache
@@ -44,6 +45,7 @@ class Engine:
     """One DuckDB instance; used by one thread at a time, except for the cursors that it hands out."""
 
     def __init__(self, paths: LakePaths, spill: str, load_inline: Callable[[int], bytes], cache_bytes: int) -> None:
+        never_ended_by_a_child(self)
         self._paths = paths
         self._duckdb = duckdb.connect(":memory:", config={**_CONFIG, "temp_directory": spill})
         self.work = self._duckdb.cursor()  # for SQL that holds the user's text, and can be interrupted
