@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -123,7 +124,8 @@ def usable(con: lakelite.Connection) -> None:
 def test_rows_that_ask_the_connection_that_reads_them(con: lakelite.Connection, source: str, statement: str) -> None:
     for threads in (1, 2):  # of DuckDB's: one is the thread that runs the statement
         con.execute(f"SET threads = {threads}")
-        refused(lambda: STATEMENTS[statement](con, SOURCES[source](lambda: USES["query"](con))))
+        rows = SOURCES[source](lambda: USES["query"](con))
+        refused(partial(STATEMENTS[statement], con, rows))
     usable(con)
 
 
