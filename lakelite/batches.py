@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from lakelite.errors import InterfaceError
+from lakelite.forks import never_ended_by_a_child
 from lakelite.mapping.engine_errors import carried
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class Batches(Iterator["pa.RecordBatch"]):
     """The batches of `reader`, read within `guard`. `release` frees the snapshot that they are read from."""
 
     def __init__(self, reader: pa.RecordBatchReader, guard: Guard, release: Callable[[], None]) -> None:
+        never_ended_by_a_child(self)
         self.schema: pa.Schema = reader.schema
         self._reader: pa.RecordBatchReader | None = reader
         self._guard = guard

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
@@ -9,6 +10,7 @@ import duckdb
 
 from lakelite.errors import DataError, InterfaceError, ProgrammingError
 from lakelite.language import statements as st
+from lakelite.mapping.names import did_you_mean, listed
 
 Parameters = Mapping[str, Any] | Sequence[Any] | None
 
@@ -50,6 +52,21 @@ def values_of(statement: st.Statement, parameters: Parameters) -> dict[str, Any]
         message = f"the statement has {wanted} parameter{'' if wanted == 1 else 's'}, but the number of values is {len(given)}"
         raise ProgrammingError(message, hint="a parameter is ? or $1, or with a mapping $name or :name")
     return {p: _plain(given[int(p) - 1]) for p in statement.parameters}
+
+
+def explain_colon(error: ProgrammingError, text: str, parameters: Parameters) -> None:
+    """Where `:name` was a syntax error, since the values have no such name, the error's hint says so."""
+    place = error.position
+    if place is None or error.hint or not error.message.startswith('syntax error at or near ":"'):
+        return
+    found = re.match(r":(\w+)", text.split("\n")[place.line - 1][place.column - 1 :])
+    if found is None:
+        return
+    if isinstance(parameters, Mapping):
+        otherwise = f"the values have no {found[1]}; their names are: {listed(sorted(map(str, parameters)))}"
+        error.hint = did_you_mean(found[1], [str(name) for name in parameters], otherwise)
+    else:
+        error.hint = f":{found[1]} is a parameter only where the values are a mapping that has {found[1]}"
 
 
 def _sequence(parameters: object) -> list[Any]:

@@ -7,7 +7,6 @@ leaves it as it is: errors are ours, with the cause chained.
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
@@ -18,7 +17,7 @@ import duckdb
 
 from lakelite import duckdb_view, landing, standalone
 from lakelite.batches import Batches, Guard
-from lakelite.errors import InterfaceError, OperationalError, ProgrammingError
+from lakelite.errors import InterfaceError, ProgrammingError
 from lakelite.errors import Warning as LakeWarning
 from lakelite.lake import Lake
 from lakelite.language import statements as st
@@ -27,18 +26,20 @@ from lakelite.mapping.names import NO_NAMES, Names
 from lakelite.mapping.ours import mapped, reraise
 from lakelite.model import Isolation
 from lakelite.opening import Opened
-from lakelite.parameters import Parameters, names_of, text_of, values_of
+from lakelite.parameters import Parameters, explain_colon, names_of, text_of, values_of
 from lakelite.results import Message, Result
 from lakelite.scripts import Script, Where
 from lakelite.settings import level_named
 from lakelite.storage.engine import stop
 from lakelite.storage.foreign import Rows, Variables
+from lakelite.storage.locks import refuse_fork
 from lakelite.timeouts import Watch
 from lakelite.transaction.commit import CommitResult
 from lakelite.transaction.execution import Call, Stream
 from lakelite.transaction.transaction import Transaction
 
 _UNLIMITED = nullcontext()
+_LEAVE_THE_BLOCK = "leave the block to commit what it did, or raise an exception in it to roll it back"
 
 
 class Session:
@@ -49,9 +50,10 @@ class Session:
         self.read_only = read_only
         self.last_commit: CommitResult | None = None
         self.lake = Lake(opened, isolation, author)
-        self._mutex = threading.RLock()
+        self._turns = self.lake.engine.turns
         self._owner_pid = os.getpid()
         self._tx: Transaction | None = None
+        self._blocks: set[object] = set()
         self._text = ""
         self._where = Where("")
         self._results: weakref.WeakSet[Result | Batches] = weakref.WeakSet()
@@ -83,9 +85,13 @@ class Session:
 
     def run(self, statement: st.Statement, parameters: Parameters, where: Where, variables: Variables | None = None) -> Result:
         """Runs one parsed statement. An error counts its place from the beginning of the statement; one of a fetch is placed by `where`."""
-        with self._statement(statement.text, variables):
-            self._where = where
-            return self._dispatch(statement, values_of(statement, parameters))
+        try:
+            with self._statement(statement.text, variables):
+                self._where = where
+                return self._dispatch(statement, values_of(statement, parameters))
+        except ProgrammingError as error:
+            explain_colon(error, statement.text, parameters)
+            raise
 
     def append(self, name: str, data: object) -> Result:
         """Adds the rows of `data` to a table, by column name. `name`: of the table, as it is written in SQL; `data`: see storage.foreign."""
@@ -100,19 +106,17 @@ class Session:
     @contextmanager
     def _statement(self, text: str, variables: Variables | None = None) -> Iterator[None]:
         """One statement at a time, in the process that opened the session; errors of other libraries become ours."""
-        with self._mutex:
-            self.check_usable()
+        with self.exclusive():
             self._text = text
-            with self.lake.engine.frames.visible(variables), mapped(text, self._names):
+            with self._turns.statement(), self.lake.engine.frames.visible(variables), mapped(text, self._names):
                 self.lake.trim()
                 yield
 
     def check_usable(self) -> None:
         """InterfaceError where the session was closed, or was opened by another process."""
+        refuse_fork(self._owner_pid)
         if self._closed:
             raise InterfaceError("the connection is closed")
-        if os.getpid() != self._owner_pid:
-            raise InterfaceError("this connection was opened in another process", hint="open a new one after the fork")
 
     def _names(self) -> Names:
         view = self.lake.view
@@ -152,12 +156,6 @@ class Session:
         return self._tx is not None
 
     @property
-    def transaction_id(self) -> str | None:
-        """That of the open transaction."""
-        tx = self._tx
-        return None if tx is None else tx.transaction_id
-
-    @property
     def isolation(self) -> Isolation:
         """The level of the transactions that begin from now on."""
         return self.lake.settings.isolation
@@ -168,9 +166,13 @@ class Session:
             self.lake.settings.isolation = level_named(level)
 
     @contextmanager
-    def exclusive(self) -> Iterator[None]:
-        """No other thread runs a statement within the block."""
-        with self._mutex:
+    def exclusive(self, *, exports: bool = False) -> Iterator[None]:
+        """No other thread runs a statement within the block. InterfaceError in code whose rows a statement reads, since that waits for it.
+
+        `exports`: the block gives the rows of a result, and may do so where a statement of this thread only begins to read them.
+        """
+        refuse_fork(self._owner_pid)  # a thread that had its turn is not in the child, and never gives it back
+        with self._turns.taken(exports=exports):
             self.check_usable()
             yield
 
@@ -178,38 +180,51 @@ class Session:
         if self._tx is not None:
             raise ProgrammingError("a transaction is already open", hint="COMMIT or ROLLBACK it first; SAVEPOINT marks a point inside it")
         level = level_named(operation.isolation) if operation.isolation else self.isolation
-        self._tx = self.lake.start(explicit=True, isolation=level, read_only=operation.read_only or self.read_only)
+        self._tx = self._start(level, read_only=operation.read_only)
         return Result(None)
+
+    def _start(self, isolation: Isolation, *, read_only: bool = False) -> Transaction:
+        """A transaction that lasts for several statements."""
+        return self.lake.start(explicit=True, isolation=isolation, read_only=read_only or self.read_only)
 
     def commit(self) -> Result:
         """Commits the open transaction; without one nothing happens. After an error it is rolled back and over."""
-        with self._mutex:
-            self.check_usable()
-            tx, self._tx = self._tx, None
-            if tx is None:
-                return Result(None)
-            try:
-                if not tx.work.changes.writes:
-                    tx.discard()
-                    return Result(None)
-                return Result(None, messages=self._land(tx))
-            except Exception as error:
-                reraise(error, self._text, self._names())
-            finally:
-                self.lake.settings.commit_message = None
-                self.lake.unpin(tx)
+        with self._ending("COMMIT"):
+            return self._commit()
 
     def rollback(self) -> Result:
         """Undoes the open transaction; without one nothing happens."""
-        with self._mutex:
-            self.check_usable()
-            tx, self._tx = self._tx, None
-            self.lake.settings.commit_message = None
-            with mapped():
-                if tx is not None:
-                    self.lake.unpin(tx)
-                    tx.discard()
+        with self._ending("ROLLBACK"):
+            return self._roll_back()
+
+    @contextmanager
+    def _ending(self, what: str) -> Iterator[None]:
+        """The block ends the transaction. ProgrammingError within `transaction()`, which ends it at its own end."""
+        with self.exclusive(), mapped():
+            if self._blocks:
+                raise ProgrammingError(f"{what} inside a transaction() block", hint=_LEAVE_THE_BLOCK)
+            yield
+
+    def _commit(self) -> Result:
+        tx, self._tx = self._tx, None
+        if tx is None:
             return Result(None)
+        try:
+            if not tx.work.changes.writes:
+                tx.discard()
+                return Result(None)
+            return Result(None, messages=self._land(tx))
+        except Exception as error:
+            reraise(error, self._text, self._names())
+        finally:
+            self.lake.unpin(tx)
+
+    def _roll_back(self) -> Result:
+        tx, self._tx = self._tx, None
+        if tx is not None:
+            self.lake.unpin(tx)
+            tx.discard()
+        return Result(None)
 
     def _savepoint(self, operation: st.Savepoint | st.Release | st.RollbackTo, call: Call) -> Result:
         """SAVEPOINT, RELEASE and ROLLBACK TO; as any statement, they open the implicit transaction where there is none."""
@@ -218,12 +233,40 @@ class Session:
         with self._ready() as tx:
             match operation:
                 case st.Savepoint():
-                    tx.savepoint(operation.name, self.lake.settings.commit_message)
+                    tx.savepoint(operation.name)
                 case st.Release():
                     tx.release(operation, call)
                 case st.RollbackTo():
-                    self.lake.settings.commit_message = tx.roll_back_to(operation, call)
+                    tx.roll_back_to(operation, call)
         return Result(None)
+
+    def begin_block(self, block: object) -> bool:
+        """Begins a `transaction()` block; until `end_block` nothing else ends the transaction. Whether it has a transaction of its own."""
+        with self.exclusive(), mapped():
+            is_own = self._tx is None
+            if self._tx is None:
+                self._tx = self._start(self.isolation)
+            else:
+                self._tx.begin_block(block)
+            self._blocks.add(block)
+            return is_own
+
+    def end_block(self, block: object, *, is_own: bool, failed: bool) -> Result:
+        """Commits or rolls back what the block did, or inside a transaction keeps it or takes it back.
+
+        InterfaceError where the transaction is over and nothing has failed: the connection was closed, or an outer block ended first.
+        """
+        self._blocks.discard(block)
+        if self._closed and failed:
+            return Result(None)
+        with self.exclusive(), mapped():
+            if is_own:
+                return self._roll_back() if failed else self._commit()
+            if self._tx is not None and self._tx.has_block(block):
+                self._tx.end_block(block, failed=failed)
+            elif not failed:
+                raise InterfaceError("the transaction of this block has ended before it", hint="end inner blocks before outer ones")
+            return Result(None)
 
     def _land(self, tx: Transaction) -> list[Message]:
         self.last_commit, messages = landing.land(self.lake, tx)
@@ -240,7 +283,7 @@ class Session:
                 self.lake.unpin(tx)
             return
         if self._tx is None:
-            self._tx = self.lake.start(explicit=True, isolation=self.isolation, read_only=self.read_only)
+            self._tx = self._start(self.isolation)
         yield self._tx
 
     def _limited(self, stopper: Callable[[], Callable[[], None]]) -> AbstractContextManager[None]:
@@ -265,7 +308,7 @@ class Session:
 
     def _stream(self, tx: Transaction, again: Callable[[int], Stream], snapshot: int, text: str, where: Where, rows_per_batch: int) -> Batches:
         """A query once more, as Arrow batches; its result has to be open still, which keeps the snapshot."""
-        with self.exclusive(), mapped(text, self._names):
+        with self.exclusive(exports=True), mapped(text, self._names):
             with self._limited(self.lake.engine.stopper):
                 stream = again(rows_per_batch)
             batches = Batches(stream.reader, self._reading(stream.cursor, text, where), self._kept(tx, stream.cursor, [snapshot], stream.pinned))
@@ -280,6 +323,8 @@ class Session:
         tx.reading(cursor)
 
         def release() -> None:
+            if os.getpid() != self._owner_pid:
+                return  # in a forked child nothing of it is the child's
             lake.engine.drop(cursor)
             for snapshot in (*snapshots, *pinned):
                 lake.lease.unpin(snapshot)
@@ -289,7 +334,7 @@ class Session:
 
     def streamed(self, result: Result) -> Result:
         """The rows that are left of a result whose rows are held, as a result that DuckDB streams."""
-        with self.exclusive(), mapped():
+        with self.exclusive(exports=True), mapped():
             engine = self.lake.engine
             cursor = engine.cursor_over(result.columns or (), result.fetch(None))
             streamed = Result.of_query(cursor, self._reading(cursor, "", Where("")), lambda: engine.drop(cursor))
@@ -314,7 +359,7 @@ class Session:
                         return read()
                 return read()
             except Exception as error:
-                reraise(error, text, self._names(), where.place)
+                reraise(error, text, place=where.place)
 
         return guarded
 
@@ -322,18 +367,13 @@ class Session:
         operation = statement.operation
         with self._ready() as tx:
             if tx.read_only:
-                raise OperationalError("this connection or transaction is read-only", hint="open the lake without read_only to change it")
+                raise standalone.read_only_error(of_connection=self.read_only)
             with tx.statement(operation, statement.text, sets), self._limited(self.lake.engine.stopper):
                 count = tx.run_sets(operation, statement.text, sets)
             if tx.explicit:
                 return Result(None, rowcount=count, messages=_noted(tx))
             messages = self._land(tx)
-            return Result(None, rowcount=self._final_count(tx, count), messages=_noted(tx) + messages)
-
-    @staticmethod
-    def _final_count(tx: Transaction, count: int) -> int:
-        """Of the final effect: as the last replay or re-evaluation had it."""
-        return count if count < 0 else sum(max(0, entry.rowcount) for entry in tx.log) + tx.correction
+            return Result(None, rowcount=tx.final_count(count), messages=_noted(tx) + messages)
 
     # The end.
 
@@ -346,7 +386,7 @@ class Session:
         """Rolls back what is open and frees everything, also after an error, which is raised then. Again, or in a forked child: nothing happens."""
         if self._closed or os.getpid() != self._owner_pid:
             return
-        with self._mutex, mapped():
+        with self._turns.taken(), mapped():
             tx, self._tx = self._tx, None
             self._closed = True
             first: list[Callable[[], None]] = [] if tx is None else [tx.discard]

@@ -86,7 +86,7 @@ def text_setting(name: str, value: object) -> str | None:
 
 
 class Settings:
-    """The settings of one connection. `commit_message`: of the next commit; whoever commits or rolls back empties it."""
+    """The settings of one connection. `commit_message`: of the next commit, which empties it."""
 
     def __init__(self, lake: Mapping[str, str], isolation: str, author: str | None = None) -> None:
         """`lake`: what the catalog holds; names that a newer version may have added are ignored. CannotOpen: values that cannot be."""

@@ -22,7 +22,6 @@ from lakelite.transaction.execution import Call, find_table
 from lakelite.transaction.transaction import Transaction
 
 _BARE_WORDS = re.compile(r"[\w\s]+")
-_READ_ONLY_HINT = "open the lake without read_only to change it"
 
 
 def set_option(lake: Lake, tx: Transaction | None, operation: st.SetOption, call: Call, *, read_only: bool) -> None:
@@ -39,20 +38,32 @@ def set_option(lake: Lake, tx: Transaction | None, operation: st.SetOption, call
     if operation.for_lake:
         _check_set_for_lake(tx, name, read_only=read_only)
     value = None if operation.value is None else _setting_value(lake, operation.value, call)
+    before = lake.settings.limits
     if not lake.settings.change(name, value):
         known = sorted(lake.settings.all().keys() | DUCKDB_SETTINGS)
         hint = did_you_mean(operation.name, known, f"the settings are: {', '.join(known)}")
         raise NotSupportedError(f'there is no setting "{operation.name}"', hint=hint)
     if operation.for_lake:  # for all connections that are opened from now on
-        with lake.locked(), lake.catalog.transaction("changing a setting") as writer:
-            writer.run("set_setting", name=name, value=lake.settings.all()[name][0])
+        try:
+            with lake.locked(), lake.catalog.transaction("changing a setting") as writer:
+                writer.run("set_setting", name=name, value=lake.settings.all()[name][0])
+        except BaseException:
+            lake.settings.limits = before
+            raise
+
+
+def read_only_error(*, of_connection: bool) -> OperationalError:
+    """What a change is refused with where the connection is read-only, or else only the transaction."""
+    if of_connection:
+        return OperationalError("this connection is read-only", hint="open the lake without read_only to change it")
+    return OperationalError("this transaction is read-only: it began with READ ONLY", hint="end it, and BEGIN one without READ ONLY")
 
 
 def _check_set_for_lake(tx: Transaction | None, name: str, *, read_only: bool) -> None:
     if tx is not None:
         raise ProgrammingError("SET GLOBAL cannot run inside a transaction", hint="COMMIT or ROLLBACK first")
     if read_only:
-        raise OperationalError("this connection is read-only", hint=_READ_ONLY_HINT)
+        raise read_only_error(of_connection=True)
     if name in OF_CONNECTION:
         raise NotSupportedError(f"{name} cannot be set for a lake", hint=f"SET {name} sets it for this connection")
 
@@ -90,7 +101,7 @@ def run_vacuum(lake: Lake, tx: Transaction | None, operation: st.Vacuum, call: C
     if tx is not None:
         raise ProgrammingError("VACUUM cannot run inside a transaction", hint="COMMIT or ROLLBACK first")
     if read_only:
-        raise OperationalError("this connection is read-only", hint=_READ_ONLY_HINT)
+        raise read_only_error(of_connection=True)
     table = None
     if operation.target is not None:
         with lake.head() as view:

@@ -149,16 +149,16 @@ class Connection:
 
     def commit(self) -> None:
         """Commits the open transaction; without one nothing happens. TransactionConflict: it was rolled back."""
-        with self._call():
+        with self.call():
             self.messages += self._session.commit().messages
 
     def rollback(self) -> None:
         """Undoes the open transaction; without one nothing happens."""
-        with self._call():
+        with self.call():
             self._session.rollback()
 
     @contextmanager
-    def _call(self) -> Iterator[None]:
+    def call(self) -> Iterator[None]:
         """The messages are those of this call, its error among them."""
         self.messages.clear()
         try:

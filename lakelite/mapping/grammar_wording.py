@@ -14,6 +14,9 @@ _CLAUSES = """SELECT FROM WHERE GROUP ORDER HAVING LIMIT OFFSET UNION INTERSECT 
 
 _OTHER_WORDS = "OVER PIVOT UNPIVOT IN IS OR SET ALL ANY ASC DESC FOR END FILTER FIRST LAST ROWS RANGE WITH WITHIN USE SHOW".split()
 
+_PAST = re.compile(r"\b(?:AT\s*\(\s*\w+|AT\s+(?:VERSION|TIMESTAMP)|AS\s+OF|FOR\s+(?:SYSTEM_\w+|VERSION|TIMESTAMP))\b", re.IGNORECASE)
+_PAST_HINT = "a past version is t AT (VERSION => 3) or t FOR VERSION AS OF 3; for a time, the word TIMESTAMP and its text in quotes"
+
 
 def _syntax(found: re.Match[str], said: Said) -> Words:
     """A slip of a keyword is often the word before the one that does not fit."""
@@ -23,6 +26,8 @@ def _syntax(found: re.Match[str], said: Said) -> Words:
     name = found[1] if found[1][0].isalnum() else None
     lines = said.text.split("\n")
     offset = sum(len(line) + 1 for line in lines[: said.at.line - 1]) + said.at.column - 1
+    if any(past.start() <= offset <= past.end() + 2 for past in _PAST.finditer(said.text)):
+        return Words(message, _PAST_HINT, name)
     before, here = re.search(r"([^\W\d]\w*)\W*\Z", said.text[:offset]), re.match(r"[^\W\d]\w*", said.text[offset:])
     for word in (before[1] if before else "", here[0] if here else ""):
         meant = near(word, _CLAUSES) if len(word) > 2 and not _is_known(word) else []

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from lakelite.contents import TableState
+from lakelite.forks import never_ended_by_a_child
 from lakelite.model import MAIN_SCHEMA, Fragment, Table, fold, quote
 from lakelite.storage import held, scan
 from lakelite.storage.cache import Cache
@@ -28,6 +29,7 @@ from lakelite.storage.mirror import Mirror
 from lakelite.storage.past import PastViews
 from lakelite.storage.relations import relation
 from lakelite.storage.scan import Addressed
+from lakelite.storage.turns import Turns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,6 +45,7 @@ class Engine:
     """One DuckDB instance; used by one thread at a time, except for the cursors that it hands out."""
 
     def __init__(self, paths: LakePaths, spill: str, load_inline: Callable[[int], bytes], cache_bytes: int) -> None:
+        never_ended_by_a_child(self)
         self._paths = paths
         self._duckdb = duckdb.connect(":memory:", config={**_CONFIG, "temp_directory": spill})
         self.work = self._duckdb.cursor()  # for SQL that holds the user's text, and can be interrupted
@@ -53,7 +56,8 @@ class Engine:
         self.past = PastViews(self._own)
         self.loaded = LoadedRows(self._own, INTERNAL)
         self.mirror = Mirror(self.do)
-        self.frames = Frames(self.work)
+        self.turns = Turns()
+        self.frames = Frames(self.work, self.turns)
         self._cursors: dict[int, duckdb.DuckDBPyConnection] = {}
         self._names: duckdb.DuckDBPyConnection | None = None
         self._views: dict[tuple[str, str], int] = {}

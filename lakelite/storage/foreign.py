@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakelite.errors import DataError, Error, OperationalError, ProgrammingError
 from lakelite.model import fold
+from lakelite.storage.turns import Turns
 
 if TYPE_CHECKING:
     import duckdb
@@ -32,9 +33,10 @@ class Frames:
     Each object is opened once per statement: a reader that was read is not taken for an empty one.
     """
 
-    def __init__(self, work: duckdb.DuckDBPyConnection) -> None:
-        """`work`: the cursor that is used for more than one statement."""
+    def __init__(self, work: duckdb.DuckDBPyConnection, turns: Turns) -> None:
+        """`work`: the cursor that is used for more than one statement; `turns`: is told when a caller's objects are used."""
         self._work = work
+        self._turns = turns
         self._variables: Variables | None = None
         self._opened: dict[str, tuple[str, Any]] = {}
         self._shown: set[str] = set()
@@ -75,6 +77,7 @@ class Frames:
         if known != name:
             raise ProgrammingError(f"{known} and {name} are two variables, but one name in SQL", hint="rename one of them")
         if opened is None:
+            self._turns.uses(reads=False)
             opened = scannable(value)
             self._opened[fold(name)] = (name, opened)
         return opened
@@ -91,7 +94,9 @@ class Frames:
         return opened
 
     def show(self, tables: Mapping[str, Any], cursor: duckdb.DuckDBPyConnection) -> None:
-        """Makes names mean tables, for `cursor`."""
+        """Makes names mean tables, for `cursor`, which is going to read them."""
+        if tables:
+            self._turns.uses(reads=True)
         for name, opened in tables.items():
             cursor.register(name, opened)
             if cursor is self._work:
@@ -119,11 +124,14 @@ class Rows:
 
 
 def is_table(value: object) -> bool:
-    """Whether `value` is something whose rows can be read."""
-    if _is_one(value, _COLUMNS_ALONE):
+    """Whether `value` is something whose rows can be read; a proxy of what is not there (it raises whatever it is asked) is none."""
+    if issubclass(type(value), type) or _is_one(value, _COLUMNS_ALONE):
         return False
-    streams = hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
-    return not isinstance(value, type) and (streams or _is_one(value, (*_MANY_READS, ("pyarrow.dataset", "Scanner"))))
+    try:
+        streams = hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
+    except Exception:  # a stranger's code answers
+        return False
+    return streams or _is_one(value, (*_MANY_READS, ("pyarrow.dataset", "Scanner")))
 
 
 def scannable(value: object) -> Any:
@@ -184,4 +192,4 @@ def described(value: object) -> str:
 
 def _is_one(value: object, kinds: tuple[tuple[str, str], ...]) -> bool:
     """Whether `value` is of one of the classes (module, name). A module that nobody imported has no objects."""
-    return any((module := sys.modules.get(name)) is not None and isinstance(value, getattr(module, kind, ())) for name, kind in kinds)
+    return any((module := sys.modules.get(name)) is not None and issubclass(type(value), getattr(module, kind, ())) for name, kind in kinds)

@@ -178,13 +178,10 @@ def append(execution: Execution, work: ch.Work, operation: st.Append, call: Call
     """Rows that a caller handed over, by column name; what is missing gets its default."""
     table = find_table(work, operation.target, call)
     _check_names(table, operation.rows)
-    execution.engine.work.register(HANDED_OVER, operation.rows.scannable)
-    try:
-        rows = source.select_for_insert(execution, table, None, by_name=True, ctes="", query=f"SELECT * FROM {HANDED_OVER}", values={})
-        is_stream = not foreign.can_be_read_again(operation.rows.scannable)
-        staged = execution.keep(fragments.write(execution.engine, execution.place(), table, rows, {}, one_by_one=is_stream))
-    finally:
-        execution.engine.work.unregister(HANDED_OVER)
+    execution.engine.frames.show({HANDED_OVER: operation.rows.scannable}, execution.engine.work)
+    rows = source.select_for_insert(execution, table, None, by_name=True, ctes="", query=f"SELECT * FROM {HANDED_OVER}", values={})
+    is_stream = not foreign.can_be_read_again(operation.rows.scannable)
+    staged = execution.keep(fragments.write(execution.engine, execution.place(), table, rows, {}, one_by_one=is_stream))
     change = work.changes.change_of(table)
     constant = _is_as_in_base(change)
     changes = _read(work.changes, source.Reads(external=True), call, constant=constant).with_change(ch.append(change, staged, "append"))

@@ -27,7 +27,7 @@ from lakelite.transaction.compare import comes_out_the_same
 from lakelite.transaction.execution import Call, Done, Execution, Stream
 from lakelite.transaction.record import Differing, Event, Failed, Logged, Looked, Undone, constants, statements, undone
 from lakelite.transaction.run import READS_ONLY, run
-from lakelite.transaction.savepoints import Mark, Savepoint, newest
+from lakelite.transaction.savepoints import Mark, Savepoint, newest, of_blocks
 from lakelite.transaction.view import LakeView
 
 
@@ -101,6 +101,10 @@ class Transaction:
                 self.events.append(Failed(operation, text, sets, _told(error)))
             raise
 
+    def final_count(self, count: int) -> int:
+        """`count` rows that a statement changed, as the last replay or re-evaluation had it."""
+        return count if count < 0 else sum(max(0, entry.rowcount) for entry in self.log) + self.correction
+
     def _texts(self, operation: st.Operation, call: Call) -> list[str]:
         """The statement's text and the defaults that it may use."""
         table = self._target(operation)
@@ -149,20 +153,36 @@ class Transaction:
 
     # Savepoints.
 
-    def savepoint(self, name: str, message: str | None) -> None:
-        """SAVEPOINT. `message`: the commit message, as it is now."""
-        self._savepoints.append(Savepoint(name, self.mark(), message))
+    def savepoint(self, name: str) -> None:
+        """SAVEPOINT."""
+        self._savepoints.append(Savepoint(name, self.mark()))
 
     def release(self, operation: st.Release, call: Call) -> None:
         """Forgets a savepoint and all later ones; what was done since stays."""
-        del self._savepoints[newest(self._savepoints, operation, call) :]
-
-    def roll_back_to(self, operation: st.RollbackTo, call: Call) -> str | None:
-        """Takes back all that was done since a savepoint, which stays; later ones are gone. Returns the commit message as it was there."""
         index = newest(self._savepoints, operation, call)
-        del self._savepoints[index + 1 :]
-        self._take_back(self._savepoints[index].mark)
-        return self._savepoints[index].message
+        self._savepoints[index:] = of_blocks(self._savepoints[index:])
+
+    def roll_back_to(self, operation: st.RollbackTo, call: Call) -> None:
+        """Takes back all that was done since a savepoint, which stays; later ones are gone, and blocks begin there from now on."""
+        index = newest(self._savepoints, operation, call)
+        mark = self._savepoints[index].mark
+        self._savepoints[index + 1 :] = [replace(s, mark=mark) for s in of_blocks(self._savepoints[index + 1 :])]
+        self._take_back(mark)
+
+    def begin_block(self, block: object) -> None:
+        """A savepoint without a name, for a block inside the transaction."""
+        self._savepoints.append(Savepoint("", self.mark(), block))
+
+    def has_block(self, block: object) -> bool:
+        """Whether the block began in this transaction, and no block around it has ended."""
+        return any(s.block is block for s in self._savepoints)
+
+    def end_block(self, block: object, *, failed: bool) -> None:
+        """Keeps what was done since the beginning of the block, or takes it back. Savepoints that were made inside are gone."""
+        index = next(index for index, s in enumerate(self._savepoints) if s.block is block)
+        if failed:
+            self._take_back(self._savepoints[index].mark)
+        del self._savepoints[index:]
 
     def _take_back(self, mark: Mark) -> None:
         """What was handed out stays handed out, and stays on record with what led to it."""

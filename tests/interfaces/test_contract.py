@@ -1,6 +1,7 @@
-"""The contract (interface.md): a test for each line of its Python block and of what it says about errors, in that order.
+"""The contract (interface.md): its Python block and what it says about errors, in that order.
 
-What a line says is shown here once; the details are tested where its part is.
+What is shown here is shown once; the details, and the lines on exports (`df`, `pl`, `to_arrow`), `append` and `duckdb()`, are tested where
+their part is (test_exchange*.py).
 """
 
 # ruff: noqa: PT012  (what a block leaves behind is what is tested)
@@ -169,8 +170,13 @@ def test_commit_and_rollback(con: lakelite.Connection) -> None:
 
 def test_autocommit_and_isolation_can_be_set(con: lakelite.Connection, tmp_path: Path) -> None:
     con.autocommit = True
-    con.isolation = "write serializable"
+    for spelled in ("write serializable", "WRITE_SERIALIZABLE", "Write Serializable"):
+        con.isolation = spelled
+        assert con.isolation == "write serializable"
+    with pytest.raises(lakelite.ProgrammingError, match="there is no isolation level"):
+        con.isolation = "nosuch"
     con.execute("delete from flights")
+    assert con.execute("select isolation from lake.snapshots order by snapshot_id desc limit 1").fetchall() == [("write serializable",)]
     assert not con.in_transaction
     with other(tmp_path) as second:
         assert second.execute("select count(*) from flights").fetchone() == (0,)

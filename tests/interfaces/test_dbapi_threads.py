@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -222,3 +224,31 @@ def test_a_cursor_of_a_forked_child_is_refused(con: lakelite.Connection) -> None
         os._exit(refused)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 5
     assert cursor.fetchall() == [(2,), (3,)]
+
+
+FORKED = """
+import gc, os, sys, warnings
+import lakelite
+warnings.simplefilter("ignore", DeprecationWarning)
+con = lakelite.connect(sys.argv[1], autocommit=True)
+con.execute("create table t (a integer)")
+con.execute("insert into t select range from range(100000)")
+held = [con.execute("select a from t"), con.execute("select a from t").fetch_record_batch(100), con.execute("show tables"), con.execute("from t")]
+held.append(held[3].fetchone() and con.execute("select a from t").fetch_record_batch(100))
+pid = os.fork()
+if pid == 0:
+    del held
+    gc.collect()
+    del con
+    gc.collect()
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+assert len(held[0].fetchall()) == 100000
+assert held[1].read_all().num_rows == 100000
+print("read on")
+"""
+
+
+def test_results_that_a_forked_child_collects_say_nothing(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", FORKED, str(tmp_path / "lake")], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("read on\n", "")

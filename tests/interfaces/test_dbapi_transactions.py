@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -121,34 +121,116 @@ def test_a_statement_that_fails_undoes_itself_only(con: lakelite.Connection) -> 
     assert rows(con) == [1, 3]
 
 
-def test_commit_and_rollback_inside_a_block(con: lakelite.Connection) -> None:
-    """What is open at the end of the outermost block is committed, or rolled back."""
+ENDS: dict[str, Callable[[lakelite.Connection], Any]] = {
+    "commit()": lambda con: con.commit(),
+    "rollback()": lambda con: con.rollback(),
+    "COMMIT": lambda con: con.execute("commit"),
+    "ROLLBACK": lambda con: con.execute("rollback"),
+    "a script": lambda con: con.executescript("insert into t values (7); end"),
+}
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("end", ENDS)
+def test_commit_and_rollback_are_refused_inside_a_block(con: lakelite.Connection, end: str, depth: int) -> None:
+    with contextlib.ExitStack() as blocks:
+        for _ in range(depth):
+            blocks.enter_context(con.transaction())
+        put(con, 1)
+        with pytest.raises(lakelite.ProgrammingError, match=r"(?s)inside a transaction\(\) block.*Hint: leave the block"):
+            ENDS[end](con)
+        assert con.in_transaction
+        put(con, 2)
+        assert rows(con) == []
+    assert rows(con) == ([1, 2, 7] if end == "a script" else [1, 2])
+    put(con, 3)
+    con.commit()
+    assert 3 in rows(con)
+
+
+def test_they_are_refused_in_a_block_inside_an_open_transaction_and_from_other_threads(con: lakelite.Connection) -> None:
+    put(con, 0)
+    if con.autocommit:
+        con.execute("begin")
+    found: list[BaseException] = []
+
+    def end() -> None:
+        try:
+            con.commit()
+        except lakelite.Error as error:
+            found.append(error)
+
     with con.transaction():
         put(con, 1)
-        con.commit()
-    assert rows(con) == [1]
-    with con.transaction():
-        put(con, 2)
-        con.execute("rollback")
-    assert rows(con) == [1]
+        for act in (con.commit, con.rollback):
+            with pytest.raises(lakelite.ProgrammingError, match="inside a transaction"):
+                act()
+        thread = threading.Thread(target=end)
+        thread.start()
+        thread.join()
+    assert [type(error) for error in found] == [lakelite.ProgrammingError]
+    con.commit()
+    assert rows(con) == [0, 1]
+
+
+def test_a_failure_behind_a_refused_commit_undoes_the_block(con: lakelite.Connection) -> None:
     with pytest.raises(Oops), con.transaction():
         put(con, 3)
-        con.commit()
+        with contextlib.suppress(lakelite.ProgrammingError):
+            con.commit()
         put(con, 4)
         raise Oops
     assert not con.in_transaction
-    assert rows(con) == ([1, 3, 4] if con.autocommit else [1, 3])
+    assert rows(con) == []
 
 
-def test_an_inner_block_whose_transaction_was_ended_says_so(con: lakelite.Connection) -> None:
-    with pytest.raises(lakelite.InterfaceError, match="was ended inside it"), con.transaction(), con.transaction():
+@pytest.mark.parametrize("statement", ["rollback to s", "release s"])
+@pytest.mark.parametrize("fails", [False, True])
+def test_an_inner_block_outlasts_the_savepoint_around_it(con: lakelite.Connection, statement: str, fails: bool) -> None:
+    """What an exception undoes is the block's, and it is the user's exception that is raised."""
+    with con.transaction():
         put(con, 1)
-        con.commit()
-    assert rows(con) == [1]
-    with pytest.raises(Oops), con.transaction(), con.transaction():
-        con.rollback()
-        raise Oops
-    assert not con.in_transaction
+        con.execute("savepoint s")
+        put(con, 2)
+        with contextlib.suppress(Oops), con.transaction():
+            put(con, 3)
+            con.execute("savepoint inner_one")
+            con.execute(statement)
+            put(con, 4)
+            if fails:
+                raise Oops
+        found = {a for (a,) in con.execute("from t").fetchall()}
+        with pytest.raises(lakelite.ProgrammingError, match="does not exist"):
+            con.execute("release inner_one")
+    kept = {1, 2, 3, 4} if statement == "release s" else {1, 4}
+    assert found == (kept - {3, 4} if fails else kept)
+    assert set(rows(con)) == found
+
+
+def test_the_beginning_of_a_block_has_no_name(con: lakelite.Connection) -> None:
+    with con.transaction(), con.transaction():
+        for sql in ('rollback to ""', "rollback to s", "release nosuch"):
+            with pytest.raises(lakelite.ProgrammingError) as raised:
+                con.execute(sql)
+            assert "block" not in str(raised.value)
+
+
+def test_blocks_that_end_in_the_wrong_order(con: lakelite.Connection) -> None:
+    """As those that generators hold open can. An exception of the user's is not hidden."""
+    for failure in (None, Oops()):
+        outer, inner = con.transaction(), con.transaction()
+        outer.__enter__()
+        inner.__enter__()
+        put(con, 1)
+        outer.__exit__(None, None, None)
+        if failure is None:
+            with pytest.raises(lakelite.InterfaceError, match="ended before it"):
+                inner.__exit__(None, None, None)
+        else:
+            assert inner.__exit__(type(failure), failure, None) is None
+        assert not con.in_transaction
+    assert rows(con) == [1, 1]
+    con.commit()
 
 
 def test_a_connection_that_is_closed_inside_a_block(con: lakelite.Connection, tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ class Savepoints(RuleBasedStateMachine):
         self.head = sqlite()
         self.view: sqlite3.Connection | None = None
         self.log: list[str] = []
-        self.marks: list[tuple[str, int, str]] = []  # name, statements that stood, commit message
+        self.marks: list[tuple[str, int]] = []  # name, statements that stood
         self.events: list[tuple[str, Told]] = []  # every statement, and what was told of it
         self.blind = False  # whether the other connection has appended blindly meanwhile
         self.message = ""
@@ -200,11 +200,11 @@ class Savepoints(RuleBasedStateMachine):
     def savepoint(self, name: str) -> None:
         self.both(f"SAVEPOINT {name}", self.view)
         self.events.append((f"SAVEPOINT {name}", None))
-        self.marks.append((name.lower(), len(self.log), self.message))
+        self.marks.append((name.lower(), len(self.log)))
 
     def name(self, r: random.Random) -> str:
         """Mostly one that is there."""
-        return r.choice([*(name for name, _, _ in self.marks), r.choice(NAMES)])
+        return r.choice([*(name for name, _ in self.marks), r.choice(NAMES)])
 
     def found(self, name: str) -> int | None:
         return next((i for i in range(len(self.marks) - 1, -1, -1) if self.marks[i][0] == name.lower()), None)
@@ -227,7 +227,6 @@ class Savepoints(RuleBasedStateMachine):
             self.reached["undone"] += len(self.log) > self.marks[found][1]
             del self.marks[found + 1 :]
             del self.log[self.marks[found][1] :]
-            self.message = self.marks[found][2]
 
     def differs(self) -> bool:
         """Whether the whole transaction, run on the head with what it took back, would be told something else, or fails there."""
@@ -310,7 +309,6 @@ class Savepoints(RuleBasedStateMachine):
         assert self.view is not None
         self.view.close()
         self.view = None
-        self.message = ""
         assert not self.con.in_transaction
         self.compare()
 

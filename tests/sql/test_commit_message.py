@@ -69,20 +69,16 @@ def test_with_autocommit_off(tmp_path: Path) -> None:
         con.commit()  # no transaction is open: nothing happens
         con.execute("CREATE TABLE t (a INTEGER)")
         con.commit()
-        con.execute("SET commit_message = 'dropped'")
+        con.execute("SET commit_message = 'filled'")
         con.rollback()
         con.execute("INSERT INTO t VALUES (1)")
         con.commit()
-        assert column(con, "message") == ["made", None]
+        assert column(con, "message") == ["made", "filled"]
 
 
 @pytest.mark.parametrize(
     "script",
     [
-        "BEGIN; SET commit_message = 'm'; INSERT INTO t VALUES (1); ROLLBACK",
-        "SET commit_message = 'm'; BEGIN; ROLLBACK",
-        "SET commit_message = 'm'; ROLLBACK",
-        "BEGIN; SET commit_message = 'm'; SELECT 1; COMMIT",  # a transaction that wrote nothing: no later one is meant
         "SET commit_message = 'm'; RESET commit_message",
         "SET commit_message = 'm'; SET commit_message = ''",
         "SET commit_message = 'm'; SET commit_message = NULL",
@@ -95,7 +91,25 @@ def test_when_it_is_dropped(con: lakelite.Connection, script: str) -> None:
     assert column(con, "message") == [None, None]
 
 
-def test_a_conflict_drops_it(con: lakelite.Connection, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "script",
+    [
+        "BEGIN; SET commit_message = 'm'; INSERT INTO t VALUES (1); ROLLBACK",
+        "SET commit_message = 'm'; BEGIN; ROLLBACK",
+        "SET commit_message = 'm'; ROLLBACK; COMMIT",
+        "BEGIN; SET commit_message = 'm'; SELECT 1; COMMIT",  # nothing was committed that it could go with
+        "BEGIN; SET commit_message = 'x'; SAVEPOINT a; SET commit_message = 'm'; INSERT INTO t VALUES (1); ROLLBACK TO a; COMMIT",
+    ],
+)
+def test_it_waits_for_a_commit_that_uses_it(con: lakelite.Connection, script: str) -> None:
+    con.execute(script)
+    assert shown(con) == "m"
+    con.execute("INSERT INTO t VALUES (1)")
+    assert shown(con) == ""
+    assert column(con, "message") == [None, "m"]
+
+
+def test_it_outlives_a_conflict_and_goes_with_the_second_try(con: lakelite.Connection, tmp_path: Path) -> None:
     con.execute("BEGIN; SET commit_message = 'm'")
     con.execute("SELECT * FROM t").fetchall()
     con.execute("INSERT INTO t VALUES (1)")
@@ -103,17 +117,17 @@ def test_a_conflict_drops_it(con: lakelite.Connection, tmp_path: Path) -> None:
         other.execute("INSERT INTO t SELECT count(*) FROM t")
     with pytest.raises(lakelite.TransactionConflict):
         con.execute("COMMIT")
-    assert shown(con) == ""
+    assert shown(con) == "m"
     con.execute("INSERT INTO t VALUES (1)")
-    assert column(con, "message") == [None, None, None]
+    assert column(con, "message") == [None, None, "m"]
 
 
-def test_it_goes_back_with_a_savepoint(con: lakelite.Connection) -> None:
-    con.execute("BEGIN; SET commit_message = 'outer'; SAVEPOINT a; SET commit_message = 'inner'; INSERT INTO t VALUES (1)")
-    con.execute("ROLLBACK TO a")
-    assert shown(con) == "outer"
-    con.execute("SET commit_message = 'kept'; RELEASE a; INSERT INTO t VALUES (2); COMMIT")
-    assert column(con, "message") == [None, "kept"]
+def test_a_block_that_fails_leaves_it(con: lakelite.Connection) -> None:
+    with pytest.raises(lakelite.ProgrammingError), con.transaction():
+        con.execute("SET commit_message = 'm'; INSERT INTO t VALUES (1); SELECT nosuch FROM t")
+    with con.transaction():
+        con.execute("INSERT INTO t VALUES (2)")
+    assert column(con, "message") == [None, "m"]
 
 
 def test_upkeep_does_not_take_it(con: lakelite.Connection) -> None:

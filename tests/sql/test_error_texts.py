@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -216,3 +217,28 @@ def test_only_our_errors_come_of_a_broken_statement(con: lakelite.Connection, in
         con.rollback()
         con.execute("reset threads")
     assert con.execute("select max(snapshot_id) from lake.snapshots").fetchall() == version
+
+
+@pytest.mark.parametrize("tail", ["", " where a = 1", " join flights on true"])
+@pytest.mark.parametrize(
+    "clause",
+    ["at (versin => 1)", "at (version 1)", "at (version = 1)", "at version 1", "as of version 1", "version as of 1", "at (1)", "for version 1",
+     "for version of 1", "as of 1", "for system_version as of 1", "as of timestamp '2020-01-01'", "for timestamp '2020-01-01'"],
+)  # fmt: skip
+def test_a_past_version_that_is_asked_for_in_other_words(con: lakelite.Connection, clause: str, tail: str) -> None:
+    error = refusal(con, f"select * from t {clause}{tail}")
+    assert isinstance(error, lakelite.ProgrammingError)
+    assert "AT (VERSION => 3)" in str(error.hint)
+    assert error.position is not None
+
+
+def test_a_colon_and_a_name_that_the_values_lack(con: lakelite.Connection) -> None:
+    cases: list[tuple[str, Any, str]] = [
+        ("select :valeu", {"value": 1}, "did you mean value?"),
+        ("select\n  a from t where a = :x", {"first": 1, "second": 2}, "the values have no x; their names are: first, second"),
+        ("select 1; select :x", None, ":x is a parameter only where the values are a mapping that has x"),
+    ]
+    for sql, values, words in cases:
+        with pytest.raises(lakelite.ProgrammingError, match="syntax error") as caught:
+            con.execute(sql, values)
+        assert words in str(caught.value.hint)

@@ -117,3 +117,33 @@ def _after(act: Any) -> Any:
         raise KeyError(0)
 
     return close
+
+
+def test_a_set_global_that_fails_changes_nothing(tmp_path: Path) -> None:
+    with lakelite.connect(tmp_path / "lake", autocommit=True) as con, lakelite.connect(tmp_path / "lake") as other:
+        con.execute("SET lock_timeout_ms = 0; SET inline_rows = 7")
+        with other._session.lake.locked():
+            for sql in ("SET GLOBAL inline_rows = 5", "SET GLOBAL lock_timeout_ms = 100"):
+                with pytest.raises(lakelite.OperationalError, match="commit lock"):
+                    con.execute(sql)
+        assert (value(con, "inline_rows"), value(con, "lock_timeout_ms")) == ("7", "0")
+        con.execute("SET lock_timeout_ms = 1000; SET GLOBAL inline_rows = 5")
+        assert value(con, "inline_rows") == "5"
+    assert stored(tmp_path / "lake") == [("inline_rows", "5")]
+    with lakelite.connect(tmp_path / "lake", autocommit=True, read_only=True) as con:
+        with pytest.raises(lakelite.OperationalError, match=r"(?s)this connection is read-only.*without read_only"):
+            con.execute("SET GLOBAL inline_rows = 6")
+        assert value(con, "inline_rows") == "5"
+
+
+def test_what_is_read_only_is_named(tmp_path: Path) -> None:
+    with lakelite.connect(tmp_path / "lake", autocommit=True) as con:
+        con.execute("CREATE TABLE t (a INTEGER)")
+        for sql in ("INSERT INTO t VALUES (1)", "DELETE FROM t", "DROP TABLE t"):
+            with pytest.raises(lakelite.OperationalError, match="this transaction is read-only: it began with READ ONLY") as caught:
+                con.execute(f"BEGIN READ ONLY; {sql}")
+            assert "read_only" not in str(caught.value)
+            con.execute("ROLLBACK")
+        con.execute("INSERT INTO t VALUES (1)")
+    with lakelite.connect(tmp_path / "lake", read_only=True) as con, pytest.raises(lakelite.OperationalError, match="this connection is read-only"):
+        con.execute("INSERT INTO t VALUES (2)")

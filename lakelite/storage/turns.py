@@ -1,0 +1,86 @@
+"""Whose turn it is on a connection: one statement at a time, other threads queue.
+
+Promises: nothing waits for itself. A statement that reads rows which come from a caller's code waits for that code, in its own
+thread or in one of a library's (DuckDB's, Arrow's, Polars'); where such code wants a turn of its own, it is refused.
+Never guesses by time, and never refuses a thread that Python has started, unless that runs the statement itself.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lakelite.errors import InterfaceError
+
+_OF_A_LIBRARY = threading._DummyThread  # Python's class for threads that it has not started
+
+
+class Turns:
+    """The queue of the threads that share a connection. A thread that has its turn may take it again."""
+
+    def __init__(self) -> None:
+        self._mutex = threading.RLock()
+        self._changed = threading.Condition()
+        self._reader: int | None = None  # the thread whose statement uses objects of its caller
+        self._is_read = False
+        self._refused = False
+
+    @contextmanager
+    def taken(self, *, exports: bool = False) -> Iterator[None]:
+        """The block has its turn. InterfaceError in code of a caller's that the statement whose turn it is waits for.
+
+        `exports`: the block only gives the rows of a result, which such code may do as long as DuckDB does not run.
+        """
+        if self._reader == threading.get_ident() and (self._is_read or not exports):
+            raise self._refusal()
+        try:
+            with self._turn_of_a_library() if isinstance(threading.current_thread(), _OF_A_LIBRARY) else self._mutex:
+                yield
+        finally:
+            with self._changed:
+                self._changed.notify_all()
+
+    @contextmanager
+    def _turn_of_a_library(self) -> Iterator[None]:
+        """For one of its threads, which may be what the statement waits for, or come to be while it waits here."""
+        with self._changed:
+            while not self._mutex.acquire(blocking=False):
+                if self._reader is not None:
+                    raise self._refusal()
+                self._changed.wait()
+        try:
+            yield
+        finally:
+            self._mutex.release()
+
+    def _refusal(self) -> InterfaceError:
+        self._refused = True
+        return _waits_for_itself()
+
+    @contextmanager
+    def statement(self) -> Iterator[None]:
+        """The block is a statement, and may use what is its caller's. InterfaceError if it failed since their code was refused."""
+        before = self._reader, self._is_read, self._refused
+        try:
+            yield
+        except Exception as error:
+            if self._refused and not isinstance(error, InterfaceError):
+                raise _waits_for_itself() from error
+            raise
+        finally:
+            self._reader, self._is_read, self._refused = before
+
+    def uses(self, *, reads: bool) -> None:
+        """The statement uses objects of its caller from now on; `reads`: DuckDB reads their rows."""
+        with self._changed:
+            self._reader = threading.get_ident()
+            self._is_read = self._is_read or reads
+            self._changed.notify_all()
+
+
+def _waits_for_itself() -> InterfaceError:
+    return InterfaceError(
+        "the rows that a statement reads come from code that uses its own connection, and each would wait for the other",
+        hint="fetch what that code needs before, or give it a connection of its own",
+    )
