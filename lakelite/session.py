@@ -141,15 +141,12 @@ class Session:
                 return self.rollback()
             case st.Savepoint() | st.Release() | st.RollbackTo():
                 return self._savepoint(operation, call)
-            case st.SetOption():
-                standalone.set_option(self.lake, self._tx, operation, call, read_only=self.read_only)
-                return Result(None)
-            case st.Vacuum():
-                return standalone.run_vacuum(self.lake, self._tx, operation, call, read_only=self.read_only)
-            case st.ShowTables() | st.ShowSchemas() | st.ShowSettings() | st.ShowCreateTable() | st.DescribeTable() | st.DescribeHistory():
-                return standalone.look(self.lake, self._tx, operation, call)
+            case st.Optimize():
+                return self._optimize(operation, call)
             case st.Query() | st.CopyTo():
                 return self._query(statement, values)
+            case _ if isinstance(operation, st.Standalone):
+                return standalone.run(self.lake, self._tx, operation, call, read_only=self.read_only)
             case _:
                 return self._change(statement, [values])
 
@@ -339,21 +336,18 @@ class Session:
                 tx.reset(mark)
                 raise
             messages = self._land(tx)
-            return Result(None, rowcount=self._final_count(tx, count), messages=messages)
+            return Result(None, rowcount=tx.final_count(count), messages=messages)
+
+    def _optimize(self, operation: st.Optimize, call: Call) -> Result:
+        standalone.check_alone("OPTIMIZE", self._tx, read_only=self.read_only)
+        landed, result = landing.optimize(self.lake, operation, call, self._limited(self.lake.engine.stopper))
+        self.last_commit = landed or self.last_commit
+        return result
 
     def _run_sets(self, tx: Transaction, operation: st.Operation, text: str, sets: Sequence[Mapping[str, Any]]) -> int:
         if len(sets) > 1 and isinstance(operation, st.Insert) and operation.is_values and not operation.overwrite:
             return tx.run(operation, Call(text, {}), sets).rowcount
-        return (
-            sum(tx.run(operation, Call(text, values)).rowcount for values in sets)
-            if len(sets) != 1
-            else tx.run(operation, Call(text, sets[0])).rowcount
-        )
-
-    @staticmethod
-    def _final_count(tx: Transaction, count: int) -> int:
-        """Of the final effect: as the last replay or re-evaluation had it."""
-        return count if count < 0 else sum(max(0, entry.rowcount) for entry in tx.log) + tx.correction
+        return sum(tx.run(operation, Call(text, values)).rowcount for values in sets)
 
     # The end.
 

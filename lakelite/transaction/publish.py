@@ -222,6 +222,7 @@ def _effect(writer: Writer, snapshot: int, change: TableChange, removed: int) ->
     kinds = set(change.kinds)
     if "compaction" in kinds:
         added = removed = 0
+        kinds = kinds if change.live_staged() else set()
     elif added == 0 and removed == 0:
         kinds -= _DATA_KINDS
     else:

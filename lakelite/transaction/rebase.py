@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakelite import deletion
+from lakelite.composition import Composition, Unplaced
 from lakelite.contents import TableState
 from lakelite.language import statements as st
 from lakelite.transaction import changes as ch
@@ -96,14 +97,23 @@ def _killers(tx: Transaction, head: LakeView, base: TableState, gone: Mapping[in
 
 
 def compaction(change: ch.TableChange, delta: Delta) -> ch.TableChange:
-    """A compaction on the head: what winners deleted in its sources is deleted in its outputs. Bins that another one took are dropped."""
-    kept = {k: made for k, made in change.made.items() if not any(_is_taken(delta, source) for source in made.sources)}
-    staged_deleted = {k: p for k, p in change.staged_deleted.items() if k in kept}
-    for staged_id, made in kept.items():
-        for source in made.sources:
-            if gone := _gone(delta, source):
-                there = deletion.positions_of(made.place(source, deletion.to_array(gone))[1])
-                staged_deleted[staged_id] = staged_deleted[staged_id] | there if staged_id in staged_deleted else there
+    """A compaction on the head: what winners deleted in its sources is deleted in its outputs.
+
+    Bins that another one took are dropped, and those of which it cannot be told where a deleted row went.
+    """
+    kept: dict[int, Composition] = {}
+    staged_deleted: dict[int, BitMap] = {}
+    for staged_id, made in change.made.items():
+        if any(_is_taken(delta, source) for source in made.sources):
+            continue
+        try:
+            gone = [deletion.positions_of(made.place(k, deletion.to_array(p))[1]) for k in made.sources if (p := _gone(delta, k))]
+        except Unplaced:
+            continue
+        kept[staged_id] = made
+        known = change.staged_deleted.get(staged_id, deletion.span(0, 0))
+        if dead := known.union(known, *gone):
+            staged_deleted[staged_id] = dead
     sources = {source for made in kept.values() for source in made.sources}
     return replace(
         change,

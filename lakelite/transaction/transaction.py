@@ -216,6 +216,10 @@ class Transaction:
         self.work = work
         self.correction += correction
 
+    def final_count(self, count: int) -> int:
+        """Of the final effect, as the last replay or re-evaluation had it: what statements that were told to have changed `count` rows changed."""
+        return count if count < 0 else sum(max(0, entry.rowcount) for entry in self.log) + self.correction
+
     def discard(self) -> None:
         """Removes the files of everything that was written."""
         self._discard(self.execution.written)
