@@ -73,7 +73,7 @@ def optimize(lake: Lake, operation: st.Optimize, call: Call, limited: AbstractCo
             committed = _commit(lake, tx, lake.settings.commit_message, "OPTIMIZE")
             lake.settings.commit_message = None
             messages = _told_of(committed) + _discarded(tx)
-        return committed, _result(compaction.outcome(tx, state, len(planned)), messages)
+        return committed, _result(compaction.outcome(tx, state, planned), messages)
     finally:
         lake.unpin(tx)
 
@@ -84,7 +84,7 @@ def _planned(tx: Transaction, operation: st.Optimize, call: Call, limits: Limits
     state = tx.base.state(table)
     conditions = compaction.conditions(tx, table, operation.where, call)
     sort = compaction.sort_columns(table, operation.zorder, call)
-    return state, (bins.whole if sort else bins.due)(state, conditions, limits), sort
+    return state, bins.whole(state, conditions) if sort else bins.due(state, conditions, limits), sort
 
 
 def _stage(tx: Transaction, table: Table, planned: Sequence[bins.Bin], sort: Sequence[str] = ()) -> None:

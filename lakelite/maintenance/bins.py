@@ -1,11 +1,12 @@
 """Which fragments of a table a compaction joins, and into how many outputs. Pure: works on what the catalog says of them.
 
-A bin is a list of fragments in the order of their ids, whose live rows become one output, in that order. What is large enough
-and has few deletions is left alone.
+A bin is a list of fragments in the order of their ids, whose live rows become one output, in that order, or several where they
+are sorted. What is large enough and has few deletions is left alone, unless it is to be sorted.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from lakelite.contents import TableState
@@ -22,8 +23,7 @@ def is_flush_due(fragments: int, rows: int, limits: Limits) -> bool:
 
 def inline(state: TableState) -> list[Bin]:
     """All inline fragments as one bin."""
-    found = tuple(f for f in _in_order(state, ()) if f.storage == "inline")
-    return [found] if found else []
+    return _one_of(f for f in _in_order(state, ()) if f.storage == "inline")
 
 
 def due(state: TableState, conditions: Sequence[Conjunct], limits: Limits) -> list[Bin]:
@@ -35,14 +35,24 @@ def due(state: TableState, conditions: Sequence[Conjunct], limits: Limits) -> li
     return [one for one in _packed(state, wanted, limits) if len(one) > 1 or one[0].storage == "inline" or _is_worn(state, one[0], limits)]
 
 
-def whole(state: TableState, conditions: Sequence[Conjunct], limits: Limits) -> list[Bin]:
-    """All fragments that may hold a row that meets the conditions, joined up to the target size."""
-    return _packed(state, _in_order(state, conditions), limits)
+def whole(state: TableState, conditions: Sequence[Conjunct]) -> list[Bin]:
+    """All fragments that may hold a row that meets the conditions, as one bin."""
+    return _one_of(_in_order(state, conditions))
+
+
+def output_rows(state: TableState, one: Bin, limits: Limits) -> int:
+    """How many rows each output of a bin is to have, so that they are as few as the target size allows, and as large."""
+    outputs = max(1, math.ceil(sum(_fill(state, f, limits) for f in one)))
+    return math.ceil(sum(live_rows(state, f) for f in one) / outputs)
 
 
 def live_rows(state: TableState, fragment: Fragment) -> int:
     vector = state.vectors.get(fragment.fragment_id)
     return fragment.row_count - (vector.cardinality if vector else 0)
+
+
+def _one_of(fragments: Iterable[Fragment]) -> list[Bin]:
+    return [found] if (found := tuple(fragments)) else []
 
 
 def _in_order(state: TableState, conditions: Sequence[Conjunct]) -> list[Fragment]:

@@ -1,24 +1,25 @@
-"""Compaction: the live rows of several fragments become one file. It moves rows, keeps their row ids, and changes none.
+"""Compaction: the live rows of several fragments become few files. It moves rows, keeps their row ids, and changes none.
 
-Each bin becomes one output with its composition (composition.py), all of them in one commit. Rows keep their order, source after
-source, or are sorted along a Z-curve, and then the composition has their permutation. What winners did to the sources meanwhile
-is taken over by `transaction/rebase.py`. Bins are written one after the other, so that memory follows the size of an output.
+A bin becomes one output, in which rows keep their order, source after source; or they are sorted along a Z-curve, and the sorted
+rows cut into outputs. Each output has its composition (composition.py), and all of them land in one commit. What winners did to
+the sources meanwhile is taken over by `transaction/rebase.py`. Bins are written one after the other, so that memory follows the
+size of an output; what is sorted is held by DuckDB, which spills.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from lakelite import composition
+from lakelite import composition, deletion
+from lakelite.composition import Composition
 from lakelite.contents import TableState
-from lakelite.errors import InternalError, NotSupportedError, Position, ProgrammingError
+from lakelite.errors import InternalError, Position, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.language.conjuncts import conjuncts
 from lakelite.maintenance import zorder
-from lakelite.maintenance.bins import Bin, live_rows
+from lakelite.maintenance.bins import Bin, live_rows, output_rows
 from lakelite.mapping.names import did_you_mean, listed
 from lakelite.model import Conjunct, Table, fold, quote
 from lakelite.storage import fragment as fragments
@@ -31,10 +32,9 @@ from lakelite.transaction.transaction import Transaction
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from pyroaring import BitMap
 
-_KEYS = "temp.lake_zorder"
-_NESTED = re.compile(r"(STRUCT|MAP|UNION|VARIANT|GEOMETRY)\b|.*\]$", re.DOTALL)
-_ROW_ID = quote("_lake_kept_row_id")
+_PLACES, _ROWS = "temp.lake_sorted_places", "temp.lake_sorted_rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,32 +56,30 @@ def stage(tx: Transaction, table: Table, bins: Sequence[Bin], sort: Sequence[str
     state = tx.execution.view.state(table)
     change = ch.TableChange(table, kinds=frozenset({"compaction"}))
     for one in bins:
-        staged, permutation = _written(tx.execution, table, state, one, sort)
-        made = composition.of([(f, state.vectors.get(f.fragment_id)) for f in one], permutation)
-        if staged.fragment.row_count != made.row_count:
-            raise InternalError(f"a compaction wrote {staged.fragment.row_count} rows of {made.row_count}; nothing was committed")
-        staged_id = staged.fragment.fragment_id
+        rows = _rows(tx.execution, state, one)
+        outputs = list(_sorted(rows, sort) if sort else _in_order(rows))
+        for staged, made in outputs:
+            composition.check(made, staged.fragment.row_count)
         change = replace(
             change,
             deleted={**change.deleted, **{f.fragment_id: state.alive(f.fragment_id) for f in one}},
-            staged={**change.staged, staged_id: staged},
-            made={**change.made, staged_id: made},
+            staged={**change.staged, **{staged.fragment.fragment_id: staged for staged, _ in outputs}},
+            made={**change.made, **{staged.fragment.fragment_id: made for staged, made in outputs}},
         )
     if bins:
         tx.work = replace(tx.work, changes=replace(tx.work.changes.with_change(change), blind=False))
 
 
-def outcome(tx: Transaction, state: TableState, planned: int) -> Compacted:
-    """What of it landed. `state`: the table as it was read; `planned`: how many bins were staged."""
-    change = tx.work.changes.tables.get(state.table.table_id)
-    if change is None:
-        return Compacted(bins_dropped=planned)
+def outcome(tx: Transaction, state: TableState, planned: Sequence[Bin]) -> Compacted:
+    """What of it landed. `state`: the table as it was read; `planned`: the bins that were staged."""
+    change = tx.work.changes.change_of(state.table)
     added = [s.fragment for s in change.live_staged()]
-    sources = [source for f in added for source in change.made[f.fragment_id].sources]
-    removed = [state.fragments[source] for source in sources if source in state.fragments]
+    sources = {source for f in added for source in change.made[f.fragment_id].sources}
+    landed = [one for one in planned if not sources.isdisjoint(f.fragment_id for f in one)]
+    removed = [f for one in landed for f in one]
     return Compacted(
-        bins=len(added),
-        bins_dropped=planned - len(added),
+        bins=len(landed),
+        bins_dropped=len(planned) - len(landed),
         files_removed=len(removed),
         files_added=len(added),
         rows=sum(f.row_count - len(change.staged_deleted.get(f.fragment_id, ())) for f in added),
@@ -102,59 +100,95 @@ def conditions(tx: Transaction, table: Table, where: st.Sql | None, call: Call) 
 
 
 def sort_columns(table: Table, wanted: Sequence[st.SortColumn], call: Call) -> list[str]:
-    """The names of the columns of a ZORDER BY. ProgrammingError: no such column; NotSupportedError: a nested one."""
+    """The names of the columns of a ZORDER BY; ProgrammingError with near names if there is no such column."""
     columns = {fold(c.name): c for c in table.columns}
     found: list[str] = []
     for one in wanted:
         column = columns.get(fold(one.name))
-        position = Position.at(call.text, one.offset)
         if column is None:
             names = [c.name for c in table.columns]
             hint = did_you_mean(one.name, names, f"its columns are: {listed(names)}")
-            raise ProgrammingError(f'table {table.qualified} has no column "{one.name}"', hint=hint, position=position)
-        if _NESTED.match(column.type):
-            raise NotSupportedError(
-                f"ZORDER BY {column.name}: a column of type {column.type} has no place on a line",
-                hint="order by columns that are not nested",
-                position=position,
-            )
+            raise ProgrammingError(f'table {table.qualified} has no column "{one.name}"', hint=hint, position=Position.at(call.text, one.offset))
         found.append(column.name)
     return found
 
 
-def _written(execution: Execution, table: Table, state: TableState, one: Bin, sort: Sequence[str]) -> tuple[Staged, NDArray[Any] | None]:
-    """The output of a bin, and where it put the rows if it sorted them."""
-    engine = execution.engine
-    scan = engine.addressed(state, one)
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The live rows of a bin. `source`: what they are read from, where m.place is the number of a row's fragment in the bin;
+    `columns`: of the table and, under the name `scan.row_id`, the row id."""
+
+    execution: Execution
+    state: TableState
+    bin: Bin
+    scan: Addressed
+    source: str
+    columns: str
+
+    def composition(self, permutation: NDArray[Any] | None = None, parts: Mapping[int, BitMap] | None = None) -> Composition:
+        """That of an output; see composition.of."""
+        return composition.of([(f, self.state.vectors.get(f.fragment_id)) for f in self.bin], permutation, parts)
+
+
+def _rows(execution: Execution, state: TableState, one: Bin) -> _Rows:
+    scan = execution.engine.addressed(state, one)
     places = {f.fragment_id: i for i, f in enumerate(one)}
     sources = ", ".join(f"({number}, {places[f.fragment_id]}, {f.first_row_id})" for number, f in scan.fragments.items())
-    joined = f"({scan.sql}) s JOIN (VALUES {sources}) m(source, place, first) ON m.source = s.{scan.source}"
-    columns = ", ".join(f"s.{quote(c.name)}" for c in table.columns)
-    select = f"SELECT {columns}, coalesce(s.{scan.row_id}, m.first + s.{scan.position}) AS {_ROW_ID} FROM {joined}"
-    place = replace(execution.place(), limits=replace(execution.limits, inline_rows=0, inline_bytes=0))
-    if not sort:
-        return _write(execution, place, table, f"{select} ORDER BY m.place, s.{scan.position}"), None
+    source = f"({scan.sql}) s JOIN (VALUES {sources}) m(source, place, first) ON m.source = s.{scan.source}"
+    columns = [f"s.{quote(c.name)}" for c in state.table.columns]
+    columns.append(f"coalesce(s.{scan.row_id}, m.first + s.{scan.position}) AS {scan.row_id}")
+    return _Rows(execution, state, one, scan, source, ", ".join(columns))
+
+
+def _in_order(rows: _Rows) -> Iterator[tuple[Staged, Composition]]:
+    """The output of a bin."""
+    yield _written(rows, f"SELECT {rows.columns} FROM {rows.source} ORDER BY m.place, s.{rows.scan.position}"), rows.composition()
+
+
+def _sorted(rows: _Rows, sort: Sequence[str]) -> Iterator[tuple[Staged, Composition]]:
+    """The outputs of a bin whose rows are put in Z-order."""
+    engine, there = rows.execution.engine, rows.scan.position
     try:
-        permutation = _permutation(execution, scan, joined, sort)
-        rows = f"{select} JOIN {_KEYS} k ON k.place = m.place AND k.position = s.{scan.position} ORDER BY k.z, k.place, k.position"
-        return _write(execution, place, table, rows), permutation
+        _sort(rows, sort)
+        ((total,),) = engine.run(f"SELECT count(*) FROM {_PLACES}")
+        step = output_rows(rows.state, rows.bin, rows.execution.limits)
+        for start in range(0, total, step):
+            staged = _written(rows, f"SELECT * FROM {_ROWS} WHERE {there} BETWEEN {start} AND {start + step - 1} ORDER BY {there}")
+            yield staged, rows.composition(*_where_from(rows, start, step))
     finally:
-        engine.run(f"DROP TABLE IF EXISTS {_KEYS}")
+        engine.run(f"DROP TABLE IF EXISTS {_ROWS}; DROP TABLE IF EXISTS {_PLACES}")
 
 
-def _write(execution: Execution, place: fragments.Place, table: Table, rows: str) -> Staged:
-    staged = execution.keep(fragments.write(execution.engine, place, table, rows, {}, row_id=_ROW_ID))
+def _sort(rows: _Rows, sort: Sequence[str]) -> None:
+    """Makes _PLACES, where each row of the bin comes from (place, position) and where it goes, from 0 on (there); and _ROWS, the rows
+    in their new order, with that number under the name `scan.position`."""
+    engine, position = rows.execution.engine, rows.scan.position
+    columns = ", ".join(f"s.{quote(c)} AS {value}" for c, value in zip(sort, zorder.values(len(sort)), strict=True))
+    keys = zorder.keys(f"SELECT m.place AS lake_place, s.{position} AS lake_at, {columns} FROM {rows.source}", len(sort))
+    there = "row_number() OVER (ORDER BY z, place, position) - 1 AS there"
+    engine.run(f"CREATE OR REPLACE TEMP TABLE {_PLACES} AS SELECT place, position, {there} FROM ({keys})")
+    joined = f"{rows.source} JOIN {_PLACES} k ON k.place = m.place AND k.position = s.{position}"
+    engine.run(f"CREATE OR REPLACE TEMP TABLE {_ROWS} AS SELECT {rows.columns}, k.there AS {position} FROM {joined} ORDER BY k.there")
+
+
+def _where_from(rows: _Rows, start: int, count: int) -> tuple[NDArray[Any], dict[int, BitMap]]:
+    """The permutation of the output that begins at row `start` of the sorted rows, and which rows of each source it has."""
+    import numpy as np
+
+    found = rows.execution.engine.work.execute(
+        f"SELECT place, position, (there - {start})::UINTEGER AS there FROM {_PLACES}"
+        f" WHERE there BETWEEN {start} AND {start + count - 1} ORDER BY place, position"
+    ).fetchnumpy()
+    places, firsts = np.unique(found["place"], return_index=True)
+    pieces = zip(places.tolist(), np.split(found["position"], firsts[1:]), strict=True)
+    return found["there"], {rows.bin[place].fragment_id: deletion.positions_of(some) for place, some in pieces}
+
+
+def _written(rows: _Rows, select: str) -> Staged:
+    """A file with the rows of `select`, never inline."""
+    execution, table = rows.execution, rows.state.table
+    place = replace(execution.place(), limits=replace(execution.limits, inline_rows=0, inline_bytes=0))
+    staged = execution.keep(fragments.write(execution.engine, place, table, select, {}, row_id=rows.scan.row_id))
     if staged is None:
         raise InternalError(f"a compaction of {table.qualified} found no rows; nothing was committed")
     return staged
-
-
-def _permutation(execution: Execution, scan: Addressed, joined: str, sort: Sequence[str]) -> NDArray[Any]:
-    """The output position of each rank: the rows' order is total, so that the file will have the same."""
-    engine = execution.engine
-    columns = ", ".join(f"s.{quote(c)} AS {value}" for c, value in zip(sort, zorder.values(len(sort)), strict=True))
-    rows = f"SELECT m.place AS lake_place, s.{scan.position} AS lake_at, {columns} FROM {joined}"
-    engine.run(f"CREATE OR REPLACE TEMP TABLE {_KEYS} AS {zorder.keys(rows, len(sort))}")
-    ordered = f"SELECT row_number() OVER (ORDER BY z, place, position) - 1 AS there, place, position FROM {_KEYS}"
-    found = engine.work.execute(f"SELECT there::UINTEGER AS there FROM ({ordered}) ORDER BY place, position").fetchnumpy()
-    return found["there"]

@@ -1,6 +1,6 @@
-"""Z-order: rows that are near each other in several columns at once stand near each other in the file.
+"""Z-order: rows that are near each other in several columns at once stand near each other in the files.
 
-Each column's values are replaced by their rank among the rows of the bin (NULL first, equal values alike, NaN last: any type that
+Each column's values are replaced by their rank among all rows (NULL first, equal values alike, NaN last: any type that
 DuckDB orders), cut to some bits, and the bits of all columns are interleaved into one number. Text of SQL only.
 """
 

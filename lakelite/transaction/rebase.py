@@ -99,30 +99,46 @@ def _killers(tx: Transaction, head: LakeView, base: TableState, gone: Mapping[in
 def compaction(change: ch.TableChange, delta: Delta) -> ch.TableChange:
     """A compaction on the head: what winners deleted in its sources is deleted in its outputs.
 
-    Bins that another one took are dropped, and those of which it cannot be told where a deleted row went.
+    Outputs whose rows another one took are dropped, and those of which it cannot be told where a deleted row went; with them all
+    that hold rows of the same sources, since a source is moved whole.
     """
-    kept: dict[int, Composition] = {}
-    staged_deleted: dict[int, BitMap] = {}
+    dead: dict[int, BitMap] = {}
+    staying: set[int] = set()
     for staged_id, made in change.made.items():
-        if any(_is_taken(delta, source) for source in made.sources):
-            continue
         try:
-            gone = [deletion.positions_of(made.place(k, deletion.to_array(p))[1]) for k in made.sources if (p := _gone(delta, k))]
+            dead[staged_id] = _dead_in(made, delta) | change.staged_deleted.get(staged_id, deletion.span(0, 0))
         except Unplaced:
-            continue
-        kept[staged_id] = made
-        known = change.staged_deleted.get(staged_id, deletion.span(0, 0))
-        if dead := known.union(known, *gone):
-            staged_deleted[staged_id] = dead
+            staying |= set(made.sources)
+    kept = _without(change.made, staying)
     sources = {source for made in kept.values() for source in made.sources}
     return replace(
         change,
         table=delta.head.table,
         deleted={k: p for k, p in change.deleted.items() if k in sources},
         staged={k: s for k, s in change.staged.items() if k in kept},
-        staged_deleted=staged_deleted,
+        staged_deleted={k: p for k, p in dead.items() if k in kept and p},
         made=kept,
     )
+
+
+def _dead_in(made: Composition, delta: Delta) -> BitMap:
+    """The positions of an output whose rows winners deleted in its sources; Unplaced where that cannot be told."""
+    dead = deletion.span(0, 0)
+    for source in made.sources:
+        if _is_taken(delta, source):
+            raise Unplaced(f"another compaction took the rows of fragment {source}")
+        if gone := _gone(delta, source):
+            dead |= deletion.positions_of(made.place(source, deletion.to_array(gone))[1])
+    return dead
+
+
+def _without(made: Mapping[int, Composition], staying: set[int]) -> dict[int, Composition]:
+    """The outputs that share no source with those that hold rows of `staying`, directly or through others."""
+    kept = dict(made)
+    while out := [k for k, one in kept.items() if not staying.isdisjoint(one.sources)]:
+        for staged_id in out:
+            staying = staying.union(kept.pop(staged_id).sources)
+    return kept
 
 
 def _is_taken(delta: Delta, source: int) -> bool:
