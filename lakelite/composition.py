@@ -65,6 +65,11 @@ class Composition:
     def _by_source(self) -> Mapping[int, Run]:
         return {run.source_fragment_id: run for run in self.runs}
 
+    @cached_property
+    def row_map(self) -> bytes:
+        """What `encode_row_map` makes of a permutation, made once: that takes a second for 5,000,000 rows."""
+        return encode_row_map(self)
+
     @property
     def sources(self) -> tuple[int, ...]:
         return tuple(self._by_source)

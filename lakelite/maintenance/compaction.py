@@ -60,6 +60,8 @@ def stage(tx: Transaction, table: Table, bins: Sequence[Bin], sort: Sequence[str
         outputs = list(_sorted(rows, sort) if sort else _in_order(rows))
         for staged, made in outputs:
             composition.check(made, staged.fragment.row_count)
+            if made.permutation is not None:
+                _ = made.row_map  # made now, since publishing holds the commit lock
         change = replace(
             change,
             deleted={**change.deleted, **{f.fragment_id: state.alive(f.fragment_id) for f in one}},

@@ -189,7 +189,7 @@ def _add_composition(writer: Writer, output: int, made: Composition, row_count: 
             live_count=run.live_count, physical_count=run.physical_count, vector_born=run.vector_born, ordered=int(made.permutation is None),
         )  # fmt: skip
     if made.permutation is not None:
-        writer.run("add_row_map", output=output, positions=composition.encode_row_map(made))
+        writer.run("add_row_map", output=output, positions=made.row_map)
 
 
 def _add_fragment(writer: Writer, snapshot: int, staged: Staged) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as some
 from oracle import Oracle, multiset
 from racing import flush, meeting
@@ -97,7 +97,8 @@ def run(con: Any, oracle: Oracle, text: str) -> None:
         oracle.run(text)
 
 
-examples = settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
+PHASES = set(Phase) - {Phase.shrink, Phase.explain}  # a failing run is reported at once: shrinking it takes many minutes
+examples = settings(max_examples=12, phases=PHASES, suppress_health_check=[HealthCheck.too_slow])
 
 
 @examples
