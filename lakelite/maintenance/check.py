@@ -24,7 +24,7 @@ from lakelite.contents import TableState
 from lakelite.errors import Error, InternalError, OperationalError
 from lakelite.maintenance.vacuum import orphans
 from lakelite.mapping.engine_errors import engine_error
-from lakelite.model import Fragment, Table, literal
+from lakelite.model import ROW_ID_FIELD, Fragment, Table, literal
 from lakelite.storage import files
 from lakelite.storage.engine import Engine
 from lakelite.storage.files import LakePaths
@@ -136,7 +136,7 @@ def _of_compositions(catalog: Catalog, engine: Engine, head: int, fragments: Map
             continue
         try:
             made = catalog.compositions(_without_columns(table_id), born - 1, born).get(output)
-            wrong = None if made is None else _wrong_composition(engine, made, fragments[output], fragments)
+            wrong = None if made is None else _wrong_composition(catalog, engine, made, fragments[output], fragments)
         except (InternalError, OperationalError, Unplaced) as error:
             wrong = error.message if isinstance(error, Error) else str(error)
         if wrong is not None and catalog.row("is_kept", fragment_id=output)[0]:
@@ -148,18 +148,18 @@ def _without_columns(table_id: int) -> Table:
     return Table(table_id, 0, "", f"#{table_id}", ())
 
 
-def _wrong_composition(engine: Engine, made: Composition, output: Fragment, fragments: Mapping[int, Fragment]) -> str | None:
+def _wrong_composition(catalog: Catalog, engine: Engine, made: Composition, output: Fragment, fragments: Mapping[int, Fragment]) -> str | None:
     import numpy as np
 
     composition.check(made, output.row_count)
-    ids = _row_ids(engine, output)
+    ids = _row_ids(catalog, engine, output)
     for run in made.runs:
         source = fragments.get(run.source_fragment_id)
         if source is None:  # it has expired, or is a finding of its own
             continue
         if source.table_id != output.table_id or source.row_count != run.physical_count:
             return f"its source {source.fragment_id} has {source.row_count} rows, the composition says {run.physical_count}"
-        there = _row_ids(engine, source)
+        there = _row_ids(catalog, engine, source)
         alive, places = made.place(source.fragment_id, np.arange(source.row_count, dtype=np.int64))
         different = int(np.count_nonzero(ids[places] != there[alive]))
         if different:
@@ -167,10 +167,12 @@ def _wrong_composition(engine: Engine, made: Composition, output: Fragment, frag
     return None
 
 
-def _row_ids(engine: Engine, fragment: Fragment) -> NDArray[Any]:
+def _row_ids(catalog: Catalog, engine: Engine, fragment: Fragment) -> NDArray[Any]:
     """The row id at each position."""
     import numpy as np
 
+    if fragment.path is None:
+        return _inline_row_ids(catalog, fragment)
     scan = engine.addressed(TableState(_without_columns(fragment.table_id), {fragment.fragment_id: fragment}, {}), [fragment])
     found = engine.work.execute(
         f"SELECT {scan.position} AS at, coalesce({scan.row_id}, {fragment.first_row_id} + {scan.position}) AS id FROM ({scan.sql})"
@@ -178,3 +180,16 @@ def _row_ids(engine: Engine, fragment: Fragment) -> NDArray[Any]:
     ids = np.zeros(fragment.row_count, dtype=np.int64)
     ids[found["at"]] = found["id"]
     return ids
+
+
+def _inline_row_ids(catalog: Catalog, fragment: Fragment) -> NDArray[Any]:
+    """From the rows themselves: the engine's cache keeps them as the table's columns are stored, which are not known here."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = pa.ipc.open_stream(catalog.inline_rows(fragment.fragment_id)).read_all()
+    implied = pa.array(np.arange(fragment.row_count, dtype=np.int64) + fragment.first_row_id)
+    name = f"f{ROW_ID_FIELD}"
+    found: NDArray[Any] = (pc.coalesce(rows.column(name), implied) if name in rows.column_names else implied).to_numpy()
+    return found

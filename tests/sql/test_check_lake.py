@@ -151,6 +151,17 @@ def test_it_runs_in_a_transaction_and_read_only(path: Path) -> None:
         assert con.execute("CHECK LAKE").fetchall() == []
 
 
+def test_it_leaves_the_rows_of_others_as_they_are(tmp_path: Path) -> None:
+    with lakelite.connect(tmp_path / "lake", autocommit=True) as con:
+        con.execute("CREATE TABLE t (a HUGEINT, b UUID, c ENUM('x', 'y'), d BIT, e INTERVAL)")
+        con.execute("INSERT INTO t VALUES (1, uuid(), 'x', '101', INTERVAL 1 DAY); INSERT INTO t VALUES (2, NULL, 'y', NULL, NULL); OPTIMIZE t")
+    with lakelite.connect(tmp_path / "lake", autocommit=True) as con:
+        assert con.execute("CHECK LAKE").fetchall() == []
+        old = con.execute("SELECT * FROM t AT (VERSION => 3)")
+        assert [d[1] for d in old.description] == [d[1] for d in con.execute("SELECT * FROM t").description]
+        assert sorted(map(str, old.fetchall())) == sorted(map(str, con.execute("SELECT * FROM t").fetchall()))
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_long_random_run_stays_sound(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
