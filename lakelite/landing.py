@@ -1,15 +1,23 @@
-"""From a transaction to a commit that landed, and what is due afterwards: files that did not make it, the flush of small fragments."""
+"""From a transaction to a commit that landed, and what is due afterwards: files that did not make it, the flush of small fragments. OPTIMIZE, too."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+
 from lakelite import errors
+from lakelite.contents import TableState
 from lakelite.errors import CommitUnknown, Error, TransactionConflict
 from lakelite.lake import Lake
 from lakelite.language import statements as st
-from lakelite.maintenance import flush as flushing
-from lakelite.results import Message
+from lakelite.maintenance import bins, compaction
+from lakelite.maintenance.compaction import Compacted
+from lakelite.model import Limits, Table
+from lakelite.results import Message, Result
 from lakelite.transaction import commit as committing
 from lakelite.transaction.commit import CommitResult, Landing
+from lakelite.transaction.execution import Call, find_table
 from lakelite.transaction.transaction import Transaction
 
 
@@ -20,13 +28,21 @@ def land(lake: Lake, tx: Transaction) -> tuple[CommitResult, list[Message]]:
     """
     committed = _commit(lake, tx, lake.settings.commit_message, _operation(tx))
     lake.settings.commit_message = None
-    messages: list[Message] = [(errors.Warning, r.explanation) for r in committed.resolutions if r.noticeable]
-    messages += [(errors.Warning, w) for w in committed.warnings]
+    return committed, _told_of(committed) + _discarded(tx) + _flush_what_is_due(lake, committed)
+
+
+def _told_of(committed: CommitResult) -> list[Message]:
+    resolutions = [(errors.Warning, r.explanation) for r in committed.resolutions if r.noticeable]
+    return [*resolutions, *((errors.Warning, w) for w in committed.warnings)]
+
+
+def _discarded(tx: Transaction) -> list[Message]:
+    """Removes what was written and is not needed. The commit has landed: its answer must not be an error, and VACUUM will find the file."""
     try:
         tx.discard_unpublished()
-    except Error as error:  # the commit has landed: its answer must not be an error, and VACUUM will find the file
-        messages.append((errors.Warning, f"a file that is not needed could not be removed: {error.message}"))
-    return committed, messages + _flush_what_is_due(lake, committed)
+    except Error as error:
+        return [(errors.Warning, f"a file that is not needed could not be removed: {error.message}")]
+    return []
 
 
 def flush(lake: Lake, table_id: int) -> None:
@@ -34,17 +50,58 @@ def flush(lake: Lake, table_id: int) -> None:
     tx = lake.start(explicit=True, isolation=lake.settings.isolation, read_only=False)
     try:
         table = tx.work.namespace.by_id.get(table_id)
-        if table is None:
-            return
-        try:
-            flushing.flush(tx, table)
-        except BaseException:
-            tx.discard()
-            raise
+        if table is not None:
+            _stage(tx, table, bins.inline(tx.base.state(table)))
         if tx.work.changes.writes:
             _commit(lake, tx, None, "FLUSH")
     finally:
         lake.unpin(tx)
+
+
+def optimize(lake: Lake, operation: st.Optimize, call: Call, limited: AbstractContextManager[None]) -> tuple[CommitResult | None, Result]:
+    """OPTIMIZE, as a snapshot of its own: what landed (None: there was nothing to do), and one row that says what it did.
+
+    `limited`: the block of what may be stopped, which a commit may not.
+    """
+    tx = lake.start(explicit=False, isolation=lake.settings.isolation, read_only=False)
+    try:
+        with limited:
+            state, planned, sort = _planned(tx, operation, call, lake.settings.limits)
+            _stage(tx, state.table, planned, sort)
+        committed, messages = None, []
+        if tx.work.changes.writes:
+            committed = _commit(lake, tx, lake.settings.commit_message, "OPTIMIZE")
+            lake.settings.commit_message = None
+            messages = _told_of(committed) + _discarded(tx)
+        return committed, _result(compaction.outcome(tx, state, planned), messages)
+    finally:
+        lake.unpin(tx)
+
+
+def _planned(tx: Transaction, operation: st.Optimize, call: Call, limits: Limits) -> tuple[TableState, list[bins.Bin], list[str]]:
+    """The table as it is now, what of it is to be joined, and the columns of a Z-order."""
+    table = find_table(tx.work, operation.target, call)
+    state = tx.base.state(table)
+    conditions = compaction.conditions(tx, table, operation.where, call)
+    sort = compaction.sort_columns(table, operation.zorder, call)
+    return state, bins.whole(state, conditions) if sort else bins.due(state, conditions, limits), sort
+
+
+def _stage(tx: Transaction, table: Table, planned: Sequence[bins.Bin], sort: Sequence[str] = ()) -> None:
+    """Writes the bins; what was written is removed if that fails."""
+    try:
+        compaction.stage(tx, table, planned, sort)
+    except BaseException:
+        tx.discard()
+        raise
+
+
+def _result(done: Compacted, messages: list[Message]) -> Result:
+    if done.bins_dropped:
+        text = f"{done.bins_dropped} of {done.bins + done.bins_dropped} bins were dropped: meanwhile their rows were moved or deleted"
+        messages = [*messages, (errors.Warning, text)]
+    names = [f.name for f in dataclasses.fields(done)]
+    return Result(tuple((name, "BIGINT") for name in names), rows=[tuple(getattr(done, n) for n in names)], messages=messages)
 
 
 def _commit(lake: Lake, tx: Transaction, message: str | None, operation: str) -> CommitResult:
@@ -71,7 +128,7 @@ def _flush_what_is_due(lake: Lake, committed: CommitResult) -> list[Message]:
     """Upkeep after a commit. It never fails the statement: what went wrong is a message, and a later commit tries again."""
     try:
         for table_id, (before, after) in committed.inline.items():
-            if flushing.is_due(before, after, lake.settings.limits):
+            if bins.is_flush_due(before, after, lake.settings.limits):
                 flush(lake, table_id)
     except Exception as error:  # the commit has landed: its answer must not be an error, whatever this is
         return [] if isinstance(error, TransactionConflict) else [(errors.Warning, f"small fragments could not be moved into a file: {error}")]

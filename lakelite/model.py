@@ -169,6 +169,9 @@ class Limits:
     flush_fragments: int = 100
     flush_rows: int = 20_000
     row_group_rows: int = 61_440
+    target_file_bytes: int = 128 * 1024 * 1024
+    target_file_rows: int = 5_000_000
+    rewrite_deleted_percent: int = 20
     commit_attempts: int = 4
     commit_time_ms: int = 10_000
     commit_backoff_ms: int = 5

@@ -137,15 +137,12 @@ class Session:
                 return standalone.explain_commit(self.lake, self._tx)
             case st.Savepoint() | st.Release() | st.RollbackTo():
                 return self._savepoint(operation, call)
-            case st.SetOption():
-                standalone.set_option(self.lake, self._tx, operation, call, read_only=self.read_only)
-                return Result(None)
-            case st.Vacuum():
-                return standalone.run_vacuum(self.lake, self._tx, operation, call, read_only=self.read_only)
-            case st.ShowTables() | st.ShowSchemas() | st.ShowSettings() | st.ShowCreateTable() | st.DescribeTable() | st.DescribeHistory():
-                return standalone.look(self.lake, self._tx, operation, call)
+            case st.Optimize():
+                return self._optimize(operation, call)
             case st.Query() | st.CopyTo():
                 return self._query(statement, values)
+            case _ if isinstance(operation, st.Standalone):
+                return standalone.run(self.lake, self._tx, operation, call, read_only=self.read_only)
             case _:
                 return self._change(statement, [values])
 
@@ -374,6 +371,12 @@ class Session:
                 return Result(None, rowcount=count, messages=_noted(tx))
             messages = self._land(tx)
             return Result(None, rowcount=tx.final_count(count), messages=_noted(tx) + messages)
+
+    def _optimize(self, operation: st.Optimize, call: Call) -> Result:
+        standalone.check_alone("OPTIMIZE", self._tx, read_only=self.read_only)
+        landed, result = landing.optimize(self.lake, operation, call, self._limited(self.lake.engine.stopper))
+        self.last_commit = landed or self.last_commit
+        return result
 
     # The end.
 

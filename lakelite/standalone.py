@@ -1,4 +1,4 @@
-"""Statements that are no part of a transaction's changes: SET, SHOW and DESCRIBE, VACUUM."""
+"""Statements that are no part of a transaction's changes: SET, SHOW and DESCRIBE, VACUUM, CHECK LAKE."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from lakelite import answers
 from lakelite.errors import NotSupportedError, OperationalError, ProgrammingError
 from lakelite.lake import Lake
 from lakelite.language import statements as st
+from lakelite.maintenance import check
 from lakelite.maintenance.vacuum import vacuum
 from lakelite.mapping.names import did_you_mean
 from lakelite.model import literal
@@ -24,7 +25,30 @@ from lakelite.transaction.transaction import Transaction
 _BARE_WORDS = re.compile(r"[\w\s]+")
 
 
-def set_option(lake: Lake, tx: Transaction | None, operation: st.SetOption, call: Call, *, read_only: bool) -> None:
+def run(lake: Lake, tx: Transaction | None, operation: st.Operation, call: Call, *, read_only: bool) -> Result:
+    """Any of these statements. `tx`: the open transaction."""
+    match operation:
+        case st.SetOption():
+            _set_option(lake, tx, operation, call, read_only=read_only)
+            return Result(None)
+        case st.Vacuum():
+            check_alone("VACUUM", tx, read_only=read_only)
+            return _vacuum(lake, operation, call)
+        case st.CheckLake():
+            return _check_lake(lake)
+        case _:
+            return _look(lake, tx, operation, call)
+
+
+def check_alone(what: str, tx: Transaction | None, *, read_only: bool) -> None:
+    """Refuses a statement that is a snapshot of its own, or changes the lake beside them, inside a transaction and on a read-only connection."""
+    if tx is not None:
+        raise ProgrammingError(f"{what} cannot run inside a transaction", hint="COMMIT or ROLLBACK first")
+    if read_only:
+        raise read_only_error(of_connection=True)
+
+
+def _set_option(lake: Lake, tx: Transaction | None, operation: st.SetOption, call: Call, *, read_only: bool) -> None:
     """SET and RESET: one of DuckDB's settings that are passed on, or one of ours; for the lake with SET GLOBAL."""
     name = operation.name.lower()
     if name in DUCKDB_SETTINGS:
@@ -36,7 +60,9 @@ def set_option(lake: Lake, tx: Transaction | None, operation: st.SetOption, call
         lake.engine.do(f"RESET GLOBAL {name}" if text is None else f"SET GLOBAL {name} = {text}")
         return
     if operation.for_lake:
-        _check_set_for_lake(tx, name, read_only=read_only)
+        check_alone("SET GLOBAL", tx, read_only=read_only)
+        if name in OF_CONNECTION:
+            raise NotSupportedError(f"{name} cannot be set for a lake", hint=f"SET {name} sets it for this connection")
     value = None if operation.value is None else _setting_value(lake, operation.value, call)
     before = lake.settings.limits
     if not lake.settings.change(name, value):
@@ -59,15 +85,6 @@ def read_only_error(*, of_connection: bool) -> OperationalError:
     return OperationalError("this transaction is read-only: it began with READ ONLY", hint="end it, and BEGIN one without READ ONLY")
 
 
-def _check_set_for_lake(tx: Transaction | None, name: str, *, read_only: bool) -> None:
-    if tx is not None:
-        raise ProgrammingError("SET GLOBAL cannot run inside a transaction", hint="COMMIT or ROLLBACK first")
-    if read_only:
-        raise read_only_error(of_connection=True)
-    if name in OF_CONNECTION:
-        raise NotSupportedError(f"{name} cannot be set for a lake", hint=f"SET {name} sets it for this connection")
-
-
 def _setting_value(lake: Lake, text: str, call: Call) -> Any:
     """What an expression gives, or the text of bare words, such as snapshot."""
     try:
@@ -78,7 +95,7 @@ def _setting_value(lake: Lake, text: str, call: Call) -> Any:
         return text
 
 
-def look(lake: Lake, tx: Transaction | None, operation: st.Operation, call: Call) -> Result:
+def _look(lake: Lake, tx: Transaction | None, operation: st.Operation, call: Call) -> Result:
     """SHOW and DESCRIBE, as the open transaction sees the lake, or of the head."""
     seen = tx or lake.start(explicit=False, isolation=lake.settings.isolation, read_only=True)
     try:
@@ -96,12 +113,15 @@ def explain_commit(lake: Lake, tx: Transaction | None) -> Result:
     return Result(rehearse.COLUMNS, rows=rehearse.rehearse(tx, lake.catalog))
 
 
-def run_vacuum(lake: Lake, tx: Transaction | None, operation: st.Vacuum, call: Call, *, read_only: bool) -> Result:
+def _check_lake(lake: Lake) -> Result:
+    """CHECK LAKE; one row per finding, none for a sound lake."""
+    with lake.head() as view:
+        found = check.findings(lake.catalog, lake.paths, lake.engine, view.snapshot_id)
+    return Result(tuple((name, "VARCHAR") for name in check.COLUMNS), rows=[(f.severity, f.object, f.finding, f.what_to_do) for f in found])
+
+
+def _vacuum(lake: Lake, operation: st.Vacuum, call: Call) -> Result:
     """VACUUM; one row with what it did."""
-    if tx is not None:
-        raise ProgrammingError("VACUUM cannot run inside a transaction", hint="COMMIT or ROLLBACK first")
-    if read_only:
-        raise read_only_error(of_connection=True)
     table = None
     if operation.target is not None:
         with lake.head() as view:

@@ -94,6 +94,24 @@ def count_up(barrier: Any, path: str, times: int) -> list[int]:
     return met
 
 
+def optimize(barrier: Any, path: str, texts: Sequence[str], times: int) -> list[tuple[int, int]]:
+    """Compacts again and again; how many bins each time landed and were dropped."""
+    found = []
+    with lakelite.connect(path, autocommit=True) as con:
+        con.execute("SET target_file_rows = 60")
+        barrier.wait(PATIENCE_S)
+        for i in range(times):
+            landed, dropped, *_ = con.execute(texts[i % len(texts)]).fetchone()
+            found.append((landed, dropped))
+    return found
+
+
+def work_or_optimize(barrier: Any, path: str, number: int, rounds: int) -> Any:
+    """Of several workers the first compacts, the others are `mixed`."""
+    texts = ("OPTIMIZE t", "OPTIMIZE t ZORDER BY (v, k)", "OPTIMIZE t WHERE k < 100")
+    return optimize(barrier, path, texts, rounds) if number == 0 else mixed(barrier, path, number, rounds)
+
+
 def count_up_looking(barrier: Any, path: str, times: int) -> int:
     """The same through the application: reads the counter, writes it, and does it again after each conflict; returns the conflicts."""
     conflicts = 0

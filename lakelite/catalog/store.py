@@ -19,7 +19,7 @@ from typing import Any
 
 from lakelite import deletion
 from lakelite.catalog.queries import migrations, queries
-from lakelite.composition import Composition, Run, decode_permutation
+from lakelite.composition import Composition, Run, decode_row_map
 from lakelite.contents import Namespace, TableState
 from lakelite.errors import CannotOpen, DataError, InternalError, OperationalError
 from lakelite.mapping.catalog_errors import cannot_open, catalog_error
@@ -161,8 +161,10 @@ class Catalog:
         output, row_count, ordered = rows[0][:3]
         runs = tuple(Run(*row[3:9]) for row in rows)
         dead = {row[3]: _vector((row[3], *row[9:13], row[8])).positions for row in rows if row[9] is not None}
-        permutation = None if ordered else decode_permutation(self.row("row_map", output=output)[0], row_count)
-        return Composition(row_count, runs, dead, permutation)
+        if ordered:
+            return Composition(row_count, runs, dead)
+        permutation, elsewhere = decode_row_map(self.row("row_map", output=output)[0], runs, row_count)
+        return Composition(row_count, runs, dead, permutation, elsewhere)
 
     def inline_rows(self, fragment_id: int) -> bytes:
         """The IPC stream of an inline fragment; InternalError if it is not the one that was written."""

@@ -15,8 +15,6 @@ BY_FIRST_WORDS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("LOAD",), "LOAD", "only the extensions that are built into DuckDB can be used"),
     (("MERGE", "BRANCH"), "MERGE BRANCH", _LATER_BRANCH),
     (("MERGE",), "MERGE INTO", "use UPDATE … WHERE and INSERT INTO … SELECT in one transaction"),
-    (("OPTIMIZE",), "OPTIMIZE", "INSERT OVERWRITE t FROM t writes a table anew"),
-    (("CHECK",), "CHECK LAKE", "sizes are checked when a file is opened, its SHA-256 is in the catalog"),
     (("BACKUP",), "BACKUP", "close the lake and copy its directory"),
     (("EXPORT",), "EXPORT", "use COPY t TO 'file.parquet' for each table"),
     (("IMPORT",), "IMPORT", "use COPY t FROM 'file.parquet' for each table"),

@@ -313,10 +313,33 @@ class Vacuum:
     dry_run: bool
 
 
+@dataclass(frozen=True, slots=True)
+class SortColumn:
+    """A column of ZORDER BY. `offset`: where its name stands."""
+
+    name: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Optimize:
+    """OPTIMIZE t [WHERE …] [ZORDER BY (…)]; `where` is row-local."""
+
+    target: Name
+    where: Sql | None
+    zorder: tuple[SortColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckLake:
+    """CHECK LAKE."""
+
+
+Standalone = SetOption | ShowTables | ShowSchemas | ShowSettings | ShowCreateTable | DescribeTable | DescribeHistory | Vacuum | CheckLake
+
 Operation = (
     Query | CreateSchema | DropSchema | CreateTable | CreateTableAs | DropTable | Insert | Delete | Update | Truncate | RestoreTable | CopyFrom
-    | Append | CopyTo | Begin | Commit | ExplainCommit | Rollback | Savepoint | Release | RollbackTo | SetOption
-    | ShowTables | ShowSchemas | ShowSettings | ShowCreateTable | DescribeTable | DescribeHistory | Vacuum
+    | Append | CopyTo | Begin | Commit | ExplainCommit | Rollback | Savepoint | Release | RollbackTo | Optimize | Standalone
 )  # fmt: skip
 
 

@@ -63,19 +63,24 @@ def vacuum(
     return Vacuumed(dry_run, oldest, versions if table is None else 0, fragments, orphans, freed)
 
 
-def _sweep(catalog: Catalog, paths: LakePaths, table: Table | None, *, dry_run: bool) -> tuple[int, int]:
-    """Files that no living session may still commit and that the catalog does not know; their number and bytes."""
+def orphans(catalog: Catalog, paths: LakePaths, table: Table | None = None) -> tuple[list[files.DataFile], leases.Sessions]:
+    """The data files that no living session may still commit and that the catalog does not know, and which sessions live."""
     found = [f for f in files.list_data_files(paths) if table is None or f.table_id == table.table_id]
     sessions = leases.live_sessions(paths)
     known = set(catalog.rows("data_files"))
-    orphans = [f for f in found if f.session_id not in sessions.alive and (f.table_id, f.file_name) not in known]
+    return [f for f in found if f.session_id not in sessions.alive and (f.table_id, f.file_name) not in known], sessions
+
+
+def _sweep(catalog: Catalog, paths: LakePaths, table: Table | None, *, dry_run: bool) -> tuple[int, int]:
+    """Removes the orphans; their number and bytes."""
+    found, sessions = orphans(catalog, paths, table)
     if not dry_run:
-        for orphan in orphans:
+        for orphan in found:
             files.remove_data_file(paths, orphan.table_id, orphan.file_name)
         for session_id in sessions.dead:
             files.remove_spill_folder(paths, session_id)
             leases.remove_dead_lease(paths, session_id)
-    return len(orphans), sum(f.size_bytes for f in orphans)
+    return len(found), sum(f.size_bytes for f in found)
 
 
 def _forget(catalog: Catalog, locked: Callable[[], AbstractContextManager[None]], floor: int, table_id: int | None) -> None:

@@ -121,9 +121,9 @@ def _copy(
     """A file with the rows of `select`, whose columns are called as the fields; None, and no file, if there are none."""
     path = place.paths.data_file(table_id, place.file_name)
     files.make_table_folder(place.paths, table_id)
-    options = f"FORMAT parquet, RETURN_STATS true, ROW_GROUP_SIZE {place.limits.row_group_rows}, FIELD_IDS {types.field_ids_clause(fields)}{order}"
+    form = f"FORMAT parquet, PARQUET_VERSION V2, ROW_GROUP_SIZE {place.limits.row_group_rows}, FIELD_IDS {types.field_ids_clause(fields)}"
     try:
-        answer = engine.run(f"COPY ({select}) TO {literal(str(path))} ({options})", parameters)[0]
+        answer = engine.run(f"COPY ({select}) TO {literal(str(path))} ({form}, RETURN_STATS true{order})", parameters)[0]
         row_count, size_bytes = int(answer[1]), int(answer[2])
         if row_count == 0:
             files.remove_data_file(place.paths, table_id, place.file_name)

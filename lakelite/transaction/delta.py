@@ -6,7 +6,7 @@ compactions. Pure: works on states and compositions that were read before. Sets 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -54,11 +54,10 @@ class Delta:
         found: dict[int, BitMap] = {}
         for fragment_id, some in positions.items():
             if fragment_id in self.head.fragments:
-                target, there = fragment_id, some - self._dead(fragment_id)
-            else:
-                target, _, targets = self._follow(fragment_id, deletion.to_array(some))
-                there = deletion.positions_of(targets)
-            found[target] = found[target] | there if target in found else there
+                _add(found, fragment_id, some - self._dead(fragment_id))
+                continue
+            for target, _, there in self._followed(fragment_id, some):
+                _add(found, target, deletion.positions_of(there))
         return _filled(found)
 
     def lost(self, positions: Positions) -> dict[int, BitMap]:
@@ -68,8 +67,8 @@ class Delta:
             if fragment_id in self.head.fragments:
                 found[fragment_id] = some & self._dead(fragment_id)
             else:
-                _, origins, _ = self._follow(fragment_id, deletion.to_array(some))
-                found[fragment_id] = some - deletion.positions_of(origins)
+                left = (deletion.positions_of(origins) for _, origins, _ in self._followed(fragment_id, some))
+                found[fragment_id] = some.difference(*left)
         return _filled(found)
 
     def _may_differ(self, fragment_id: int) -> bool:
@@ -79,21 +78,26 @@ class Delta:
         vector = self.head.vectors.get(fragment_id)
         return vector.positions if vector is not None else deletion.span(0, 0)
 
-    def _follow(self, fragment_id: int, positions: NDArray[Any]) -> tuple[int, NDArray[Any], NDArray[Any]]:
-        """The rows of a fragment that compactions moved: where they ended up, those that are still there, and their positions there."""
+    def _followed(self, fragment_id: int, some: BitMap) -> Iterator[tuple[int, NDArray[Any], NDArray[Any]]]:
+        """Rows that compactions moved: each fragment where some of them ended up, which of them are still there, and their positions there."""
         import numpy as np
 
-        origins, current = positions, positions
-        while fragment_id not in self.head.fragments:
-            outputs = [o for o, made in self.compositions.items() if made.has_source(fragment_id)]
-            if not outputs:
-                return fragment_id, origins[:0], current[:0]
-            if len(outputs) > 1:
-                raise Unplaced(f"fragment {fragment_id} went into several outputs")
-            mask, current = self.compositions[outputs[0]].place(fragment_id, current)
-            origins, fragment_id = origins[mask], outputs[0]
-        alive = ~np.isin(current, deletion.to_array(self._dead(fragment_id)), kind="sort")
-        return fragment_id, origins[alive], current[alive]
+        start = deletion.to_array(some)
+        moving = [(fragment_id, start, start)]
+        while moving:
+            fragment_id, origins, current = moving.pop()
+            if fragment_id in self.head.fragments:
+                alive = ~np.isin(current, deletion.to_array(self._dead(fragment_id)), kind="sort")
+                yield fragment_id, origins[alive], current[alive]
+                continue
+            placed = np.zeros(len(current), dtype=bool)
+            for output, made in self.compositions.items():
+                if made.has_source(fragment_id):
+                    mask, there = made.place(fragment_id, current)
+                    if np.any(placed & mask):
+                        raise Unplaced(f"rows of fragment {fragment_id} went into several outputs")
+                    placed |= mask
+                    moving.append((output, origins[mask], there))
 
     def _from_base(self, fragment_id: int, known: dict[int, BitMap]) -> BitMap:
         """The positions of a fragment whose rows are rows of the base."""
@@ -106,10 +110,14 @@ class Delta:
             known[fragment_id] = deletion.span(0, 0)
             for source in made.sources:
                 inside = self._from_base(source, known)
-                whole = len(inside - made.dead[source] if source in made.dead else inside) == made.run(source).live_count
+                whole = len(inside - made.absent(source)) == made.run(source).live_count
                 there = made.all_of(source) if whole else deletion.positions_of(made.place(source, deletion.to_array(inside))[1])
                 known[fragment_id] |= there
         return known[fragment_id]
+
+
+def _add(found: dict[int, BitMap], fragment_id: int, more: BitMap) -> None:
+    found[fragment_id] = found[fragment_id] | more if fragment_id in found else more
 
 
 def _filled(found: Positions) -> dict[int, BitMap]:

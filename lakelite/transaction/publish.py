@@ -193,7 +193,7 @@ def _add_composition(writer: Writer, output: int, made: Composition, row_count: 
             live_count=run.live_count, physical_count=run.physical_count, vector_born=run.vector_born, ordered=int(made.permutation is None),
         )  # fmt: skip
     if made.permutation is not None:
-        writer.run("add_row_map", output=output, positions=composition.encode_permutation(made.permutation))
+        writer.run("add_row_map", output=output, positions=made.row_map)
 
 
 def _add_fragment(writer: Writer, snapshot: int, staged: Staged) -> int:
@@ -226,6 +226,7 @@ def _effect(writer: Writer, snapshot: int, change: TableChange, removed: int, *,
     kinds = set(change.kinds) - ({"supersede"} if was_read else set())
     if "compaction" in kinds:
         added = removed = 0
+        kinds = kinds if change.live_staged() else set()
     elif added == 0 and removed == 0:
         kinds -= _DATA_KINDS
     else:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakelite import deletion
+from lakelite.composition import Composition, Unplaced
 from lakelite.contents import TableState
 from lakelite.deletion import DeletionVector
 from lakelite.language import statements as st
@@ -108,23 +109,48 @@ def _killers(tx: Transaction, head: LakeView, base: TableState, gone: Mapping[in
 
 
 def compaction(change: ch.TableChange, delta: Delta) -> ch.TableChange:
-    """A compaction on the head: what winners deleted in its sources is deleted in its outputs. Bins that another one took are dropped."""
-    kept = {k: made for k, made in change.made.items() if not any(_is_taken(delta, source) for source in made.sources)}
-    staged_deleted = {k: p for k, p in change.staged_deleted.items() if k in kept}
-    for staged_id, made in kept.items():
-        for source in made.sources:
-            if gone := _gone(delta, source):
-                there = deletion.positions_of(made.place(source, deletion.to_array(gone))[1])
-                staged_deleted[staged_id] = staged_deleted[staged_id] | there if staged_id in staged_deleted else there
+    """A compaction on the head: what winners deleted in its sources is deleted in its outputs.
+
+    Outputs whose rows another one took are dropped, and those of which it cannot be told where a deleted row went; with them all
+    that hold rows of the same sources, since a source is moved whole.
+    """
+    dead: dict[int, BitMap] = {}
+    staying: set[int] = set()
+    for staged_id, made in change.made.items():
+        try:
+            dead[staged_id] = _dead_in(made, delta) | change.staged_deleted.get(staged_id, deletion.span(0, 0))
+        except Unplaced:
+            staying |= set(made.sources)
+    kept = _without(change.made, staying)
     sources = {source for made in kept.values() for source in made.sources}
     return replace(
         change,
         table=delta.head.table,
         deleted={k: p for k, p in change.deleted.items() if k in sources},
         staged={k: s for k, s in change.staged.items() if k in kept},
-        staged_deleted=staged_deleted,
+        staged_deleted={k: p for k, p in dead.items() if k in kept and p},
         made=kept,
     )
+
+
+def _dead_in(made: Composition, delta: Delta) -> BitMap:
+    """The positions of an output whose rows winners deleted in its sources; Unplaced where that cannot be told."""
+    dead = deletion.span(0, 0)
+    for source in made.sources:
+        if _is_taken(delta, source):
+            raise Unplaced(f"another compaction took the rows of fragment {source}")
+        if gone := _gone(delta, source):
+            dead |= deletion.positions_of(made.place(source, deletion.to_array(gone))[1])
+    return dead
+
+
+def _without(made: Mapping[int, Composition], staying: set[int]) -> dict[int, Composition]:
+    """The outputs that share no source with those that hold rows of `staying`, directly or through others."""
+    kept = dict(made)
+    while out := [k for k, one in kept.items() if not staying.isdisjoint(one.sources)]:
+        for staged_id in out:
+            staying = staying.union(kept.pop(staged_id).sources)
+    return kept
 
 
 def _is_taken(delta: Delta, source: int) -> bool:

@@ -311,7 +311,7 @@ def _conflict(
     effect = winner.effects.get(meeting.table_id) if meeting.table_id is not None else None
     default_kind, explanation = {
         Rule.GONE: ("table dropped", f"it was dropped by snapshot {winner.snapshot_id}"),
-        Rule.ABANDON: ("superseded maintenance", f"snapshot {winner.snapshot_id} changed the rows that were being moved"),
+        Rule.ABANDON: ("superseded maintenance", f"it was dropped by snapshot {winner.snapshot_id} while its rows were being moved"),
         Rule.YIELD: ("changed first", f"snapshot {winner.snapshot_id} changed it first ({meeting.theirs}), and at level snapshot the first one wins"),
     }.get(meeting.rule, ("read changed", f"its rows were shown to you, and snapshot {winner.snapshot_id} changed them ({meeting.theirs})"))
     again = "the transaction was rolled back: run it again, it will see the new rows"

@@ -32,7 +32,7 @@ def test_upkeep_that_fails_is_a_message_and_the_commit_stands(tmp_path: Path, mo
 
     with lakelite.connect(tmp_path / "l", autocommit=True) as con:
         con.execute("CREATE TABLE t (a INTEGER); SET flush_fragments = 0")
-        monkeypatch.setattr(landing.flushing, "flush", fail)
+        monkeypatch.setattr(landing.compaction, "stage", fail)
         cursor = con.execute("INSERT INTO t VALUES (1)")
         assert cursor.rowcount == 1
         assert "could not be moved" in str(cursor.messages)

@@ -1,4 +1,4 @@
-"""Random interleavings of three open transactions, single statements and flushes, against a serial execution.
+"""Random interleavings of three open transactions, single statements, flushes and OPTIMIZE, against a serial execution.
 
 The oracle runs the statements of each transaction on plain DuckDB tables when it has committed, so in the order of the
 snapshots: M is always the last one. Each open transaction also has an oracle of its own, made at its BEGIN: what it sees is its
@@ -119,6 +119,18 @@ def statement(r: random.Random) -> Change:
     return Change(kind, looks[kind], None, t) if kind in looks else Change(kind, made[kind][0], made[kind][1])
 
 
+def optimization(name: str, sql: str) -> Change:
+    return Change("optimize", sql.format(t=name), name)
+
+
+OPTIMIZES = (
+    "OPTIMIZE {t}",
+    "OPTIMIZE {t} WHERE k < 4",
+    "OPTIMIZE {t} ZORDER BY (v)",
+    "OPTIMIZE {t} WHERE k > 2 ZORDER BY (k, v)",
+)
+
+
 class Interleavings(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
@@ -141,7 +153,7 @@ class Interleavings(RuleBasedStateMachine):
 
     def connect(self) -> Any:
         con = lakelite.connect(f"{self.folder.name}/lake", autocommit=True)
-        con.execute("SET inline_rows = 3")
+        con.execute("SET inline_rows = 3; SET target_file_rows = 6")
         return con
 
     def teardown(self) -> None:
@@ -159,9 +171,12 @@ class Interleavings(RuleBasedStateMachine):
         slot = self.slots[number]
         match r.randrange(13):
             case 0:
-                self.flush(r.choice(TABLES))
+                self.upkeep(r.choice(TABLES), r.choice(("flush", *OPTIMIZES)))
+            case 11:
+                self.optimize(r.choice(TABLES), r.choice(OPTIMIZES), statement(r))
             case 1 | 2 | 12:
-                self.alone(statement(r), statement(r))
+                change = statement(r)
+                self.alone(change, statement(r) if r.random() < 0.8 else optimization(r.choice(TABLES), r.choice(OPTIMIZES)))
             case 3 if slot.view:
                 self.rollback(slot)
             case 4 | 5 | 6 if slot.view and slot.log:
@@ -227,17 +242,27 @@ class Interleavings(RuleBasedStateMachine):
             is_superseded = bool(met) and superseded([change], self.committed[-1:])
             counts = self.land([] if is_superseded else [change]) or [0]
             outcomes["superseded"] += is_superseded
-            assert change.kind == "replace" or [cursor.rowcount] == counts
+            assert change.kind in ("replace", "optimize") or [cursor.rowcount] == counts
         pairs.update((change.kind, w.kind) for w in met)
         self.compare()
 
-    def flush(self, name: str) -> None:
-        note(f"flush {name}")
+    def upkeep(self, name: str, what: str) -> None:
+        """A flush or OPTIMIZE that nobody meets."""
+        note(f"{what} {name}")
         before = self.head()
-        flush(self.flusher, name)
+        if what == "flush":
+            flush(self.flusher, name)
+        else:
+            self.flusher.execute(what.format(t=name))
         if self.head() > before:
-            self.committed.append(Committed(frozenset(), frozenset(), False, ((name, "flush"),)))
+            self.committed.append(Committed(frozenset(), frozenset(), False, ((name, what.split()[0].lower()),)))
         self.compare()
+
+    def optimize(self, name: str, sql: str, winner: Change) -> None:
+        """An OPTIMIZE while `winner` commits. It has something to do: the inline fragment that comes before it."""
+        self.alone(append := Change("append", f"INSERT INTO {name} VALUES (0, 0), (7, 7)", name), append)
+        if not winner.shows:
+            self.alone(optimization(name, sql), winner)
 
     def head(self) -> int:
         return self.free.execute("DESCRIBE HISTORY LIMIT 1").fetchall()[0][0]
@@ -288,7 +313,7 @@ class Interleavings(RuleBasedStateMachine):
 
     def land(self, writes: list[Change], *, looked: Iterable[str] = ()) -> list[int]:
         before = self.oracle.contents()
-        counts = [self.oracle.run(c.sql) for c in writes]
+        counts = [0 if c.kind == "optimize" else self.oracle.run(c.sql) for c in writes]
         after = self.oracle.contents()
         touched = frozenset(c.table for c, n in zip(writes, counts, strict=True) if n != 0 and c.table)
         changed = frozenset(t for t in TABLES if before[t] != after[t])
@@ -327,3 +352,5 @@ def test_interleavings_are_as_one_after_the_other() -> None:
     assert outcomes["met winners"]
     assert any("flush" in pair for pair in pairs)
     assert outcomes["superseded"]
+    assert any(w == "optimize" != m for m, w in pairs), "nothing met a compaction"
+    assert any(m == "optimize" for m, w in pairs), "no compaction met anything"

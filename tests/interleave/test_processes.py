@@ -38,6 +38,21 @@ def test_processes_that_append_delete_and_update_one_table(lake: Any, tmp_path: 
     history_is_a_chain(lake)
 
 
+def test_a_process_that_compacts_lands_between_others_that_write(lake: Any, tmp_path: Path) -> None:
+    rounds = 8
+    lake.execute("CREATE TABLE t (k INTEGER, v INTEGER)")
+    lake.execute("INSERT INTO t SELECT range, 0 FROM range(200)")
+    bins, *found = racing.race(racing.work_or_optimize, [(str(tmp_path / "lake"), i, rounds) for i in range(WORKERS)])
+    assert sum(landed for landed, _ in bins) > rounds // 2, bins
+    writers = range(1, WORKERS)
+    assert rows(lake, "SELECT * FROM t WHERE k < 3") == [(k, len(writers) * rounds) for k in range(3)]
+    assert sum(f["shared deletes"] for f in found) == 5 * rounds, "each shared row was deleted by exactly one"
+    own = [(1000 * (n + 1) + 10 * i + j, 1) for n in writers for i in range(rounds) for j in range(1, 2 + i % 4)]
+    assert rows(lake, "SELECT * FROM t WHERE k > 999") == own
+    assert [f for f in lake.execute("CHECK LAKE").fetchall() if f[0] == "error"] == []
+    history_is_a_chain(lake)
+
+
 def test_counters_add_up_exactly(lake: Any, tmp_path: Path) -> None:
     lake.execute("CREATE TABLE t AS SELECT 0 AS v")
     met = racing.race(racing.count_up, [(str(tmp_path / "lake"), 20)] * WORKERS)

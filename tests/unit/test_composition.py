@@ -55,12 +55,17 @@ def test_runs_that_do_not_add_up_are_refused():
             composition.check(dataclasses.replace(made, **wrong), wrong.get("row_count", 8))
 
 
-@given(st.permutations(range(40)))
-def test_permutations_round_trip_and_damaged_ones_are_refused(order):
-    permutation = np.array(order, dtype=np.uint32)
-    blob = composition.encode_permutation(permutation)
-    assert composition.decode_permutation(blob, 40).tolist() == list(order)
-    with pytest.raises(InternalError, match="row map is damaged"):
-        composition.decode_permutation(blob, 41)
-    with pytest.raises(InternalError, match="row map is damaged"):
-        composition.decode_permutation(blob[:-9] if len(blob) > 20 else b"", 40)
+@given(st.permutations(range(40)), st.sets(st.integers(0, 59)))
+def test_row_maps_round_trip_and_damaged_ones_are_refused(order, here):
+    here |= {0}
+    read = [(fragment(1, 60), None), (fragment(2, 39), None), (fragment(3, 1), None)]
+    made = composition.of(read, np.array(order, dtype=np.uint32), {1: BitMap(here), 2: BitMap(range(39))})
+    assert made.elsewhere == ({1: BitMap(set(range(60)) - here)} if len(here) < 60 else {})
+    assert [run.live_count for run in made.runs] == [len(here), 39]
+    blob = composition.encode_row_map(made)
+    permutation, elsewhere = composition.decode_row_map(blob, made.runs, 40)
+    assert permutation.tolist() == list(order)
+    assert elsewhere == made.elsewhere
+    for wrong, runs, rows in ((blob, made.runs, 41), (blob, made.runs[:1], 40), (blob[:-9], made.runs, 40), (b"", made.runs, 40)):
+        with pytest.raises(InternalError, match="row map is damaged"):
+            composition.decode_row_map(wrong, runs, rows)

@@ -70,21 +70,29 @@ class Model:
         later = [s for made in self.landed[read + 1 :] for c in made.values() for s in c.sources]
         if not sources or set(sources) & set(later):
             return
-        runs = composition.in_order([(then.fragments[k], then.vectors.get(k)) for k in sources])
-        ids = [self.rows[k][p] for k in sources for p in then.alive(k)]
-        permutation = np.array(rng.sample(range(len(ids)), len(ids)), dtype=np.uint32) if shuffle else None
-        number = len(self.rows) + 1
-        self.rows[number] = [0] * len(ids)
-        for rank, row_id in enumerate(ids):
-            self.rows[number][int(permutation[rank]) if permutation is not None else rank] = row_id
-        dead = {k: then.vectors[k].positions for k in sources if k in then.vectors}
+        rows = [(k, p) for k in sources for p in then.alive(k)]
+        if shuffle:
+            rng.shuffle(rows)
+        step = max(1, len(rows) // rng.randint(1, 3)) if shuffle else len(rows)
+        outputs = [rows[start : start + step] for start in range(0, len(rows), step)]
+        read_state = [(then.fragments[k], then.vectors.get(k)) for k in sources]
         alive_now = {self.rows[k][p] for k in self.head.fragments for p in self.head.alive(k)}
-        gone = BitMap(p for p, row_id in enumerate(self.rows[number]) if row_id not in alive_now)
-        fragments = {k: f for k, f in self.head.fragments.items() if k not in sources} | {number: fragment(number, len(ids))}
+        fragments = {k: f for k, f in self.head.fragments.items() if k not in sources}
         vectors = {k: v for k, v in self.head.vectors.items() if k not in sources}
-        if gone:
-            vectors[number] = DeletionVector(gone, len(ids), len(self.states))
-        self.commit(fragments, vectors, {number: Composition(len(ids), runs, dead, permutation)})
+        made: dict[int, Composition] = {}
+        for output in outputs:
+            number = len(self.rows) + 1
+            self.rows[number] = [self.rows[k][p] for k, p in output]
+            there = {row: position for position, row in enumerate(output)}
+            permutation = np.array([there[row] for row in sorted(output, key=lambda row: (sources.index(row[0]), row[1]))], dtype=np.uint32)
+            parts = {k: BitMap(p for of, p in output if of == k) for k in {k for k, _ in output}}
+            gone = BitMap(p for p, row_id in enumerate(self.rows[number]) if row_id not in alive_now)
+            if gone:
+                vectors[number] = DeletionVector(gone, len(output), len(self.states))
+            fragments[number] = fragment(number, len(output))
+            if len(gone) < len(output):
+                made[number] = composition.of(read_state, permutation, parts) if shuffle else composition.of(read_state)
+        self.commit(fragments, vectors, made)
 
     def ids(self, state: TableState) -> dict[int, tuple[int, int]]:
         return {self.rows[k][p]: (k, p) for k in state.fragments for p in state.alive(k)}

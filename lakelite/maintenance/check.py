@@ -1,0 +1,195 @@
+"""CHECK LAKE: whether files, row counts, deletion vectors, compositions and the catalog agree. Reads only, and repairs nothing.
+
+    catalog         rows that contradict each other
+    fragments       each kept file or inline fragment: there, of its size and SHA-256, readable, with its number of rows
+    vectors         each kept version: CRC, range, cardinality; a newer one never marks less
+    compositions    they tile the output, and each output row has the row id of the source row that it is said to be
+    orphans         files that no fragment names and no living session may still commit
+
+One fragment after the other: memory follows the largest compaction's output, not the lake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from lakelite import composition, deletion
+from lakelite.catalog.store import Catalog
+from lakelite.composition import Composition, Unplaced
+from lakelite.contents import TableState
+from lakelite.errors import Error, InternalError, OperationalError
+from lakelite.maintenance.vacuum import orphans
+from lakelite.mapping.engine_errors import engine_error
+from lakelite.model import ROW_ID_FIELD, Fragment, Table, literal
+from lakelite.storage import files
+from lakelite.storage.engine import Engine
+from lakelite.storage.files import LakePaths
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+COLUMNS = ("severity", "object", "finding", "what_to_do")
+_RESTORE = "restore the lake from a copy"
+_RESTORE_FILE = "restore the file from a copy of the lake"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`severity`: error, where rows are or may become wrong or unreadable, or info."""
+
+    severity: str
+    object: str
+    finding: str
+    what_to_do: str
+
+
+def findings(catalog: Catalog, paths: LakePaths, engine: Engine, head: int) -> list[Finding]:
+    """Everything that is wrong. `head`: a snapshot that is pinned; what VACUUM removes meanwhile is no finding."""
+    found = [Finding("error", name, what, _RESTORE) for name, what in catalog.rows("contradictions")]
+    fragments = {row[0]: Fragment(*(*row[:8], bool(row[8]))) for row in catalog.rows("kept_fragments")}
+    damaged: set[int] = set()
+    for fragment in fragments.values():
+        for finding in _of_fragment(catalog, paths, engine, fragment):
+            damaged.add(fragment.fragment_id)
+            found.append(finding)
+    found += _of_vectors(catalog)
+    found += _of_compositions(catalog, engine, head, {k: f for k, f in fragments.items() if k not in damaged})
+    found += [
+        Finding("info", f"data/{f.table_id}/{f.file_name}", "no fragment names this file", "VACUUM removes it") for f in orphans(catalog, paths)[0]
+    ]
+    return found
+
+
+# Fragments.
+
+
+def _of_fragment(catalog: Catalog, paths: LakePaths, engine: Engine, fragment: Fragment) -> Iterator[Finding]:
+    name = f"fragment {fragment.fragment_id}" if fragment.path is None else f"data/{fragment.table_id}/{fragment.path}"
+    try:
+        wrong = _wrong_inline(catalog, fragment) if fragment.path is None else _wrong_file(paths, engine, fragment, fragment.path)
+    except Error as error:
+        wrong = error.message
+    except duckdb.InterruptException:
+        raise
+    except duckdb.Error as error:
+        wrong = f"it cannot be read: {engine_error(error, '').message}"
+    if wrong is not None and catalog.row("is_kept", fragment_id=fragment.fragment_id)[0]:
+        yield Finding("error", name, wrong, _RESTORE if fragment.path is None else _RESTORE_FILE)
+
+
+def _wrong_inline(catalog: Catalog, fragment: Fragment) -> str | None:
+    import pyarrow as pa
+
+    ipc = catalog.inline_rows(fragment.fragment_id)
+    if len(ipc) != fragment.size_bytes:
+        return f"it has {len(ipc)} bytes, the catalog says {fragment.size_bytes}"
+    rows = pa.ipc.open_stream(ipc).read_all().num_rows
+    return None if rows == fragment.row_count else _counted(rows, fragment)
+
+
+def _wrong_file(paths: LakePaths, engine: Engine, fragment: Fragment, file_name: str) -> str | None:
+    path = paths.existing_data_file(fragment.table_id, file_name, fragment.size_bytes)
+    if files.sha256_of(path) != fragment.sha256:
+        return "its SHA-256 is not the one in the catalog: it was changed or damaged"
+    rows = engine.run(f"SELECT num_rows FROM parquet_file_metadata({literal(str(path))})")[0][0]
+    return None if rows == fragment.row_count else _counted(rows, fragment)
+
+
+def _counted(rows: int, fragment: Fragment) -> str:
+    return f"it holds {rows} rows, the catalog says {fragment.row_count}"
+
+
+# Deletion vectors.
+
+
+def _of_vectors(catalog: Catalog) -> Iterator[Finding]:
+    older: tuple[int, deletion.DeletionVector] | None = None
+    for fragment_id, born, _, row_count in catalog.rows("kept_vectors"):
+        name = f"deletion vector of fragment {fragment_id}, version {born}"
+        version = catalog.rows("vector_version", fragment_id=fragment_id, born=born)
+        if not version:  # VACUUM took it meanwhile
+            continue
+        try:
+            vector = deletion.decode(deletion.Encoded(*version[0]), born)
+        except InternalError as error:
+            yield Finding("error", name, error.message, _RESTORE)
+            continue
+        if row_count is None or vector.row_count != row_count:
+            said = "there is no such fragment" if row_count is None else f"its fragment has {row_count}"
+            yield Finding("error", name, f"it is of {vector.row_count} rows, but {said}", _RESTORE)
+        if older is not None and older[0] == fragment_id and not older[1].positions <= vector.positions:
+            yield Finding("error", name, f"it lacks rows that version {older[1].born} had marked: deleted rows came back", _RESTORE)
+        older = (fragment_id, vector)
+
+
+# Compositions.
+
+
+def _of_compositions(catalog: Catalog, engine: Engine, head: int, fragments: Mapping[int, Fragment]) -> Iterator[Finding]:
+    """`fragments`: those that can be read."""
+    for output, table_id, born in catalog.rows("kept_compactions"):
+        if born > head or output not in fragments:
+            continue
+        try:
+            made = catalog.compositions(_without_columns(table_id), born - 1, born).get(output)
+            wrong = None if made is None else _wrong_composition(catalog, engine, made, fragments[output], fragments)
+        except (InternalError, OperationalError, Unplaced) as error:
+            wrong = error.message if isinstance(error, Error) else str(error)
+        if wrong is not None and catalog.row("is_kept", fragment_id=output)[0]:
+            yield Finding("error", f"composition of fragment {output}", wrong, _RESTORE)
+
+
+def _without_columns(table_id: int) -> Table:
+    """What stands for a table where only row ids are read, also for one that was dropped."""
+    return Table(table_id, 0, "", f"#{table_id}", ())
+
+
+def _wrong_composition(catalog: Catalog, engine: Engine, made: Composition, output: Fragment, fragments: Mapping[int, Fragment]) -> str | None:
+    import numpy as np
+
+    composition.check(made, output.row_count)
+    ids = _row_ids(catalog, engine, output)
+    for run in made.runs:
+        source = fragments.get(run.source_fragment_id)
+        if source is None:  # it has expired, or is a finding of its own
+            continue
+        if source.table_id != output.table_id or source.row_count != run.physical_count:
+            return f"its source {source.fragment_id} has {source.row_count} rows, the composition says {run.physical_count}"
+        there = _row_ids(catalog, engine, source)
+        alive, places = made.place(source.fragment_id, np.arange(source.row_count, dtype=np.int64))
+        different = int(np.count_nonzero(ids[places] != there[alive]))
+        if different:
+            return f"{different} of the {run.live_count} rows from fragment {source.fragment_id} are other rows in the output"
+    return None
+
+
+def _row_ids(catalog: Catalog, engine: Engine, fragment: Fragment) -> NDArray[Any]:
+    """The row id at each position."""
+    import numpy as np
+
+    if fragment.path is None:
+        return _inline_row_ids(catalog, fragment)
+    scan = engine.addressed(TableState(_without_columns(fragment.table_id), {fragment.fragment_id: fragment}, {}), [fragment])
+    found = engine.work.execute(
+        f"SELECT {scan.position} AS at, coalesce({scan.row_id}, {fragment.first_row_id} + {scan.position}) AS id FROM ({scan.sql})"
+    ).fetchnumpy()
+    ids = np.zeros(fragment.row_count, dtype=np.int64)
+    ids[found["at"]] = found["id"]
+    return ids
+
+
+def _inline_row_ids(catalog: Catalog, fragment: Fragment) -> NDArray[Any]:
+    """From the rows themselves: the engine's cache keeps them as the table's columns are stored, which are not known here."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = pa.ipc.open_stream(catalog.inline_rows(fragment.fragment_id)).read_all()
+    implied = pa.array(np.arange(fragment.row_count, dtype=np.int64) + fragment.first_row_id)
+    name = f"f{ROW_ID_FIELD}"
+    found: NDArray[Any] = (pc.coalesce(rows.column(name), implied) if name in rows.column_names else implied).to_numpy()
+    return found

@@ -1,0 +1,196 @@
+"""Compaction: the live rows of several fragments become few files. It moves rows, keeps their row ids, and changes none.
+
+A bin becomes one output, in which rows keep their order, source after source; or they are sorted along a Z-curve, and the sorted
+rows cut into outputs. Each output has its composition (composition.py), and all of them land in one commit. What winners did to
+the sources meanwhile is taken over by `transaction/rebase.py`. Bins are written one after the other, so that memory follows the
+size of an output; what is sorted is held by DuckDB, which spills.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from lakelite import composition, deletion
+from lakelite.composition import Composition
+from lakelite.contents import TableState
+from lakelite.errors import InternalError, Position, ProgrammingError
+from lakelite.language import statements as st
+from lakelite.language.conjuncts import conjuncts
+from lakelite.maintenance import zorder
+from lakelite.maintenance.bins import Bin, live_rows, output_rows
+from lakelite.mapping.names import did_you_mean, listed
+from lakelite.model import Conjunct, Table, fold, quote
+from lakelite.storage import fragment as fragments
+from lakelite.storage.fragment import Staged
+from lakelite.storage.scan import Addressed
+from lakelite.transaction import changes as ch
+from lakelite.transaction.execution import Call, Execution
+from lakelite.transaction.source import execute, render
+from lakelite.transaction.transaction import Transaction
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from pyroaring import BitMap
+
+_PLACES, _ROWS = "temp.lake_sorted_places", "temp.lake_sorted_rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What a compaction that landed did. `bins_dropped`: those whose rows another compaction had moved, or of which winners left nothing."""
+
+    bins: int = 0
+    bins_dropped: int = 0
+    files_removed: int = 0
+    files_added: int = 0
+    rows: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    deleted_rows_purged: int = 0
+
+
+def stage(tx: Transaction, table: Table, bins: Sequence[Bin], sort: Sequence[str] = ()) -> None:
+    """Stages the compaction of `bins` in `tx`, which has done nothing else; the caller commits it. `sort`: columns of a Z-order."""
+    state = tx.execution.view.state(table)
+    change = ch.TableChange(table, kinds=frozenset({"compaction"}))
+    for one in bins:
+        rows = _rows(tx.execution, state, one)
+        outputs = list(_sorted(rows, sort) if sort else _in_order(rows))
+        for staged, made in outputs:
+            composition.check(made, staged.fragment.row_count)
+            if made.permutation is not None:
+                _ = made.row_map  # made now, since publishing holds the commit lock
+        change = replace(
+            change,
+            deleted={**change.deleted, **{f.fragment_id: state.alive(f.fragment_id) for f in one}},
+            staged={**change.staged, **{staged.fragment.fragment_id: staged for staged, _ in outputs}},
+            made={**change.made, **{staged.fragment.fragment_id: made for staged, made in outputs}},
+        )
+    if bins:
+        tx.work = replace(tx.work, changes=replace(tx.work.changes.with_change(change), blind=False))
+
+
+def outcome(tx: Transaction, state: TableState, planned: Sequence[Bin]) -> Compacted:
+    """What of it landed. `state`: the table as it was read; `planned`: the bins that were staged."""
+    change = tx.work.changes.change_of(state.table)
+    added = [s.fragment for s in change.live_staged()]
+    sources = {source for f in added for source in change.made[f.fragment_id].sources}
+    landed = [one for one in planned if not sources.isdisjoint(f.fragment_id for f in one)]
+    removed = [f for one in landed for f in one]
+    return Compacted(
+        bins=len(landed),
+        bins_dropped=len(planned) - len(landed),
+        files_removed=len(removed),
+        files_added=len(added),
+        rows=sum(f.row_count - len(change.staged_deleted.get(f.fragment_id, ())) for f in added),
+        bytes_before=sum(f.size_bytes for f in removed),
+        bytes_after=sum(f.size_bytes for f in added),
+        deleted_rows_purged=sum(f.row_count - live_rows(state, f) for f in removed),
+    )
+
+
+def conditions(tx: Transaction, table: Table, where: st.Sql | None, call: Call) -> Sequence[Conjunct]:
+    """What a row-local WHERE demands of statistics; the statement's own error where DuckDB cannot bind it."""
+    if where is None:
+        return ()
+    text = render(tx.execution, tx.work, where, call)
+    engine = tx.execution.engine
+    execute(engine.work, f"EXPLAIN SELECT 1 FROM {engine.stage(table)} AS {quote(table.name)} WHERE ({text}\n)", call.values).fetchall()
+    return conjuncts(text, table.columns, table.name, call.values)
+
+
+def sort_columns(table: Table, wanted: Sequence[st.SortColumn], call: Call) -> list[str]:
+    """The names of the columns of a ZORDER BY; ProgrammingError with near names if there is no such column."""
+    columns = {fold(c.name): c for c in table.columns}
+    found: list[str] = []
+    for one in wanted:
+        column = columns.get(fold(one.name))
+        if column is None:
+            names = [c.name for c in table.columns]
+            hint = did_you_mean(one.name, names, f"its columns are: {listed(names)}")
+            raise ProgrammingError(f'table {table.qualified} has no column "{one.name}"', hint=hint, position=Position.at(call.text, one.offset))
+        found.append(column.name)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The live rows of a bin. `source`: what they are read from, where m.place is the number of a row's fragment in the bin;
+    `columns`: of the table and, under the name `scan.row_id`, the row id."""
+
+    execution: Execution
+    state: TableState
+    bin: Bin
+    scan: Addressed
+    source: str
+    columns: str
+
+    def composition(self, permutation: NDArray[Any] | None = None, parts: Mapping[int, BitMap] | None = None) -> Composition:
+        """That of an output; see composition.of."""
+        return composition.of([(f, self.state.vectors.get(f.fragment_id)) for f in self.bin], permutation, parts)
+
+
+def _rows(execution: Execution, state: TableState, one: Bin) -> _Rows:
+    scan = execution.engine.addressed(state, one)
+    places = {f.fragment_id: i for i, f in enumerate(one)}
+    sources = ", ".join(f"({number}, {places[f.fragment_id]}, {f.first_row_id})" for number, f in scan.fragments.items())
+    source = f"({scan.sql}) s JOIN (VALUES {sources}) m(source, place, first) ON m.source = s.{scan.source}"
+    columns = [f"s.{quote(c.name)}" for c in state.table.columns]
+    columns.append(f"coalesce(s.{scan.row_id}, m.first + s.{scan.position}) AS {scan.row_id}")
+    return _Rows(execution, state, one, scan, source, ", ".join(columns))
+
+
+def _in_order(rows: _Rows) -> Iterator[tuple[Staged, Composition]]:
+    """The output of a bin."""
+    yield _written(rows, f"SELECT {rows.columns} FROM {rows.source} ORDER BY m.place, s.{rows.scan.position}"), rows.composition()
+
+
+def _sorted(rows: _Rows, sort: Sequence[str]) -> Iterator[tuple[Staged, Composition]]:
+    """The outputs of a bin whose rows are put in Z-order."""
+    engine, there = rows.execution.engine, rows.scan.position
+    try:
+        _sort(rows, sort)
+        ((total,),) = engine.run(f"SELECT count(*) FROM {_PLACES}")
+        step = output_rows(rows.state, rows.bin, rows.execution.limits)
+        for start in range(0, total, step):
+            staged = _written(rows, f"SELECT * FROM {_ROWS} WHERE {there} BETWEEN {start} AND {start + step - 1} ORDER BY {there}")
+            yield staged, rows.composition(*_where_from(rows, start, step))
+    finally:
+        engine.run(f"DROP TABLE IF EXISTS {_ROWS}; DROP TABLE IF EXISTS {_PLACES}")
+
+
+def _sort(rows: _Rows, sort: Sequence[str]) -> None:
+    """Makes _PLACES, where each row of the bin comes from (place, position) and where it goes, from 0 on (there); and _ROWS, the rows
+    in their new order, with that number under the name `scan.position`."""
+    engine, position = rows.execution.engine, rows.scan.position
+    columns = ", ".join(f"s.{quote(c)} AS {value}" for c, value in zip(sort, zorder.values(len(sort)), strict=True))
+    keys = zorder.keys(f"SELECT m.place AS lake_place, s.{position} AS lake_at, {columns} FROM {rows.source}", len(sort))
+    there = "row_number() OVER (ORDER BY z, place, position) - 1 AS there"
+    engine.run(f"CREATE OR REPLACE TEMP TABLE {_PLACES} AS SELECT place, position, {there} FROM ({keys})")
+    joined = f"{rows.source} JOIN {_PLACES} k ON k.place = m.place AND k.position = s.{position}"
+    engine.run(f"CREATE OR REPLACE TEMP TABLE {_ROWS} AS SELECT {rows.columns}, k.there AS {position} FROM {joined} ORDER BY k.there")
+
+
+def _where_from(rows: _Rows, start: int, count: int) -> tuple[NDArray[Any], dict[int, BitMap]]:
+    """The permutation of the output that begins at row `start` of the sorted rows, and which rows of each source it has."""
+    import numpy as np
+
+    found = rows.execution.engine.work.execute(
+        f"SELECT place, position, (there - {start})::UINTEGER AS there FROM {_PLACES}"
+        f" WHERE there BETWEEN {start} AND {start + count - 1} ORDER BY place, position"
+    ).fetchnumpy()
+    places, firsts = np.unique(found["place"], return_index=True)
+    pieces = zip(places.tolist(), np.split(found["position"], firsts[1:]), strict=True)
+    return found["there"], {rows.bin[place].fragment_id: deletion.positions_of(some) for place, some in pieces}
+
+
+def _written(rows: _Rows, select: str) -> Staged:
+    """A file with the rows of `select`, never inline."""
+    execution, table = rows.execution, rows.state.table
+    place = replace(execution.place(), limits=replace(execution.limits, inline_rows=0, inline_bytes=0))
+    staged = execution.keep(fragments.write(execution.engine, place, table, select, {}, row_id=rows.scan.row_id))
+    if staged is None:
+        raise InternalError(f"a compaction of {table.qualified} found no rows; nothing was committed")
+    return staged
