@@ -31,6 +31,11 @@ def land(lake: Lake, tx: Transaction) -> tuple[CommitResult, list[Message]]:
     return committed, _told_of(committed) + _discarded(tx) + _flush_what_is_due(lake, committed)
 
 
+def noted(tx: Transaction) -> list[Message]:
+    """What a user should be told of the statement that ran last."""
+    return [(errors.Warning, note) for note in dict.fromkeys(tx.execution.notes)]
+
+
 def _told_of(committed: CommitResult) -> list[Message]:
     resolutions = [(errors.Warning, r.explanation) for r in committed.resolutions if r.noticeable]
     return [*resolutions, *((errors.Warning, w) for w in committed.warnings)]

@@ -18,7 +18,6 @@ import duckdb
 from lakelite import duckdb_view, landing, standalone
 from lakelite.batches import Batches, Guard
 from lakelite.errors import InterfaceError, ProgrammingError
-from lakelite.errors import Warning as LakeWarning
 from lakelite.lake import Lake
 from lakelite.language import statements as st
 from lakelite.language.parse import iter_statements, parse_append
@@ -293,7 +292,7 @@ class Session:
         with self._ready() as tx:
             with tx.statement(statement.operation, text, [values]), self._limited(self.lake.engine.stopper):
                 done = tx.run(statement.operation, Call(text, values))
-            messages = _noted(tx)
+            messages = landing.noted(tx)
             if done.rows is None:
                 return Result(None, rowcount=done.rowcount, messages=messages)
             snapshot = min([tx.first_base, *tx.execution.pinned])
@@ -368,9 +367,9 @@ class Session:
             with tx.statement(operation, statement.text, sets), self._limited(self.lake.engine.stopper):
                 count = tx.run_sets(operation, statement.text, sets)
             if tx.explicit:
-                return Result(None, rowcount=count, messages=_noted(tx))
+                return Result(None, rowcount=count, messages=landing.noted(tx))
             messages = self._land(tx)
-            return Result(None, rowcount=tx.final_count(count), messages=_noted(tx) + messages)
+            return Result(None, rowcount=tx.final_count(count), messages=landing.noted(tx) + messages)
 
     def _optimize(self, operation: st.Optimize, call: Call) -> Result:
         standalone.check_alone("OPTIMIZE", self._tx, read_only=self.read_only)
@@ -394,8 +393,3 @@ class Session:
             self._closed = True
             first: list[Callable[[], None]] = [] if tx is None else [tx.discard]
             self.lake.close([*first, *(one.close for one in [*self._results, *self._views])])
-
-
-def _noted(tx: Transaction) -> list[Message]:
-    """What the user should know of the statement that ran last."""
-    return [(LakeWarning, note) for note in dict.fromkeys(tx.execution.notes)]
