@@ -17,7 +17,7 @@ from lakelite.model import MAIN_SCHEMA, Conjunct, Table, fold
 if TYPE_CHECKING:
     from sqlglot import exp
 
-_BY_STRING = frozenset(("query", "query_table"))  # they read what a string says
+BY_STRING = frozenset(("query", "query_table", "table_changes"))  # they read the table that a string names
 _KINDS = frozenset(("", "INNER", "CROSS"))
 
 
@@ -29,7 +29,7 @@ def scans(text: str, table: Table, parameters: Mapping[str, object]) -> list[tup
     from sqlglot import exp
 
     names = mentions(text)
-    tree = None if names & _BY_STRING else parsed(text)
+    tree = None if names & BY_STRING else parsed(text)
     if tree is None or any(fold(cte.alias) == fold(table.name) for cte in tree.find_all(exp.CTE)):
         return None
     found = []

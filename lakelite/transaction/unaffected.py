@@ -17,7 +17,7 @@ from lakelite.contents import TableState
 from lakelite.errors import Error
 from lakelite.language import statements as st
 from lakelite.language.parse import mentions, parse_script
-from lakelite.language.scans import scans
+from lakelite.language.scans import BY_STRING, scans
 from lakelite.model import Conjunct, Table, fold, quote
 from lakelite.storage.statistics import fragment_may_match
 from lakelite.transaction import changes as ch
@@ -59,7 +59,7 @@ def _reads(events: Sequence[Event], table: Table) -> Iterator[tuple[Call, bool]]
                 yield from _reads(event.events, table)
             case Looked() if table.table_id in event.tables:
                 yield event.call, not isinstance(event.operation, st.Query)
-            case Logged() if fold(table.name) in mentions(event.call.text) or mentions(event.call.text) & {"query", "query_table"}:
+            case Logged() if mentions(event.call.text) & {fold(table.name), *BY_STRING}:
                 yield event.call, event.many is not None
 
 

@@ -37,6 +37,7 @@ UNKNOWN = [
     "SELECT * FROM t AS x (v, k) WHERE k = 5",
     "WITH t AS (SELECT 1 AS k) SELECT * FROM t WHERE k = 5",
     "SELECT * FROM query('FROM t') JOIN t ON true WHERE t.k = 5",
+    "SELECT * FROM table_changes('t', 1, 2) JOIN t USING (k) WHERE t.k = 5",
     "SELECT k FROM t WHERE k = 1 UNION ALL SELECT k FROM t",
     "SUMMARIZE t",
     "SELECT * FROM (PIVOT t ON k USING sum(v)) WHERE v = 1",
