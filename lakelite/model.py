@@ -42,12 +42,16 @@ def literal(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A node of a column's type as it is *stored* (types.py maps declared to stored types), found by `field_id`, never by name."""
+    """A node of a column's type as it is *stored* (types.py maps declared to stored types), found by `field_id`, never by name.
+
+    `initial`: the stored value, as DuckDB's text, of rows in fragments that lack the field, since it was added later. None: NULL.
+    """
 
     field_id: int
     name: str
     type: str
     children: tuple[Field, ...] = ()
+    initial: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -209,7 +209,7 @@ def _nothing(columns: Sequence[Column]) -> str:
 
 def renamed(stored: Field) -> Field:
     """The field under the name `f<id>`, which no column, file_row_number or file_index can clash with."""
-    return Field(stored.field_id, f"f{stored.field_id}", stored.type, stored.children)
+    return replace(stored, name=f"f{stored.field_id}")
 
 
 def _free(name: str, taken: set[str]) -> str:

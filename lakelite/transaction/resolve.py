@@ -146,7 +146,7 @@ def _what_i_did(mine: ChangeSet) -> dict[int, list[Mine]]:
     did: dict[int, list[Mine]] = {}
     for table_id, change in mine.tables.items():
         if not change.created:
-            kinds: set[Mine] = {cast(Mine, "define" if k in ("create", "drop", "schema") else k) for k in change.kinds}
+            kinds: set[Mine] = {cast(Mine, k if k in get_args(Mine) else "define") for k in change.kinds}
             if mine.defines and "overwrite" in kinds:  # it may be a CREATE OR REPLACE, and DDL always runs again
                 kinds.add("define")
             did[table_id] = sorted(kinds)

@@ -50,7 +50,7 @@ class LakeView:
         if self.snapshot_id < self._catalog.row("snapshot_range")[0]:  # VACUUM removed some of the records just read
             return LakeView.load(self._catalog, head)
         touched = {row[1] for row in effects}
-        redefined = any(set(row[2].split(",")) & {"namespace", "create", "drop", "schema"} for row in effects)
+        redefined = any(set(row[2].split(",")) & {"namespace", "create", "drop", "schema", "extend", "shrink"} for row in effects)
         namespace = self._catalog.namespace(head) if redefined else self.namespace
         view = LakeView(self._catalog, head, namespace, {k: s for k, s in self._states.items() if k not in touched})
         view._older = {k: (s, self.snapshot_id) for k, s in self._states.items() if k in touched and k in namespace.by_id}
