@@ -41,6 +41,10 @@ class TableState:
     def deleted_count(self) -> int:
         return sum(v.cardinality for v in self.vectors.values())
 
+    def defined_as(self, table: Table) -> TableState:
+        """The same rows under another definition of the table."""
+        return self if table == self.table else TableState(table, self.fragments, self.vectors, self.staged_rows)
+
     def without(self, positions: Mapping[int, BitMap]) -> TableState:
         """The state with those rows deleted as well."""
         vectors = dict(self.vectors)

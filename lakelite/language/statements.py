@@ -328,8 +328,9 @@ class Vacuum:
 
 
 Operation = (
-    Query | CreateSchema | DropSchema | CreateTable | CreateTableAs | DropTable | AlterTable | Insert | Delete | Update | Truncate | RestoreTable | CopyFrom
-    | Append | CopyTo | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | SetOption
+    Query | CreateSchema | DropSchema | CreateTable | CreateTableAs | DropTable | AlterTable
+    | Insert | Delete | Update | Truncate | RestoreTable | CopyFrom | Append | CopyTo
+    | Begin | Commit | Rollback | Savepoint | Release | RollbackTo | SetOption
     | ShowTables | ShowSchemas | ShowSettings | ShowCreateTable | DescribeTable | DescribeHistory | Vacuum
 )  # fmt: skip
 

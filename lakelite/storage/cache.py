@@ -17,7 +17,6 @@ from lakelite.deletion import DeletionVector, bitstring
 from lakelite.errors import InternalError
 from lakelite.model import ROW_ID_FIELD, Field, Fragment, Table, literal
 from lakelite.storage.scan import renamed
-from lakelite.storage.scan import renamed
 
 if TYPE_CHECKING:
     import duckdb
@@ -29,7 +28,7 @@ _FEW_POSITIONS = 1_000  # up to so many, DuckDB makes the bitstring from a list 
 
 @dataclass(slots=True, eq=False)
 class _Inline:
-    """A DuckDB table of inline rows. `rows`: how many are held of each fragment. `is_doubtful`: it is being changed, or was when something went wrong."""
+    """A DuckDB table of inline rows. `rows`: how many are held of each fragment. `is_doubtful`: it is being changed, or was when that failed."""
 
     name: str
     fields: tuple[Field, ...]

@@ -86,9 +86,10 @@ def groups(state: TableState, fragments: Sequence[Fragment], *, live_only: bool 
 
 def relation(state: TableState, files: Groups, inline: Groups, kept: Kept) -> str:
     """A SELECT of the table's columns over its live rows."""
-    select = _select(state.table)
-    parts = [f"SELECT {select} FROM {part.sql}" for part in _parts(state, state.table, files, inline, kept, row_ids=False)]
-    return " UNION ALL ".join(parts) or _nothing(state.table.columns)
+    table = replace(state.table, columns=state.table.visible)
+    select = _select(table)
+    parts = [f"SELECT {select} FROM {part.sql}" for part in _parts(state, table, files, inline, kept, row_ids=False)]
+    return " UNION ALL ".join(parts) or _nothing(table.columns)
 
 
 def addressed(state: TableState, files: Groups, inline: Groups, kept: Kept, only: frozenset[str] | None = None) -> Addressed:

@@ -111,7 +111,7 @@ def _changed(execution: Execution, work: ch.Work, table: Table, operation: st.Al
     old, (name, kind, nullable, default) = table.columns[index], described[index]
     is_nested = len(operation.path) > 1
     if operation.what == "default":
-        new, kinds = replace(old, default=default), "schema"
+        new = replace(old, default=default)
     elif operation.what == "not null":
         new = replace(old, nullable=nullable)
         if old.nullable and not nullable:

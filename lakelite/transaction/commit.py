@@ -25,11 +25,12 @@ from lakelite.language.parse import mentions
 from lakelite.language.tokens import without_leading_comments
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import resolve
+from lakelite.transaction.binding import names_at
 from lakelite.transaction.changes import ChangeSet, Work
 from lakelite.transaction.delta import Delta
 from lakelite.transaction.publish import Published, Record, publish
 from lakelite.transaction.rebase import Rebased, delta_of, rebase
-from lakelite.transaction.record import Looked, looks
+from lakelite.transaction.record import Logged, Looked, looks
 from lakelite.transaction.resolve import Candidate, Effect, Resolution, Verdict, Winner
 from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.view import LakeView
@@ -175,6 +176,7 @@ def _meet(tx: Transaction, catalog: Catalog) -> _Step:
         steps.reached("resolve")
     if verdict.outcome == "conflict":
         raise _raised(tx, tuple(_with_row_ids(catalog, tx, c) for c in verdict.conflicts))
+    head = head.under(names_at(tx.base.namespace, head.namespace, verdict.bound))
     return _Step(head, candidate, won, verdict, {k: delta_of(tx, head, k) for k in verdict.moved})
 
 
@@ -184,7 +186,8 @@ def _candidate(tx: Transaction, head: LakeView, won: list[Winner], statement: st
     looked = {*tx.work.changes.reads, *tx.work.changes.shown} & touched & there
     unaffected = frozenset(k for k in looked if delta_of(tx, head, k).is_empty)
     own = any(one.saw_own and one.may_change(touched - unaffected) for one in looks(tx.events))
-    return Candidate(tx.work.changes, tx.base.namespace, tx.explicit, statement, _words(tx) if won else None, unaffected, own)
+    words, read = (_words(tx), _read_words(tx)) if won else (None, None)
+    return Candidate(tx.work.changes, tx.base.namespace, tx.explicit, statement, words, read, unaffected, own)
 
 
 def _raised(tx: Transaction, conflicts: tuple[Conflict, ...]) -> Error:
@@ -221,6 +224,29 @@ def _words(tx: Transaction) -> frozenset[str] | None:
             return None
         found |= mentions(entry.call.text)
     return found
+
+
+def _read_words(tx: Transaction) -> frozenset[str] | None:
+    """The names in what the statements and the queries that were shown read, folded; None where one reads all columns."""
+    texts = [text for entry in tx.log for text in _reading(entry)] + [one.call.text for one in looks(tx.events)]
+    if any("*" in text for text in texts):
+        return None
+    found = frozenset().union(*map(mentions, texts))
+    return None if {"from", "table"} & found and "select" not in found else found
+
+
+def _reading(entry: Logged) -> list[str]:
+    """The parts of a statement that read columns."""
+    operation = entry.operation
+    if entry.is_constant or isinstance(operation, st.Truncate):
+        return []
+    if isinstance(operation, st.Update):
+        parts = [operation.where, operation.ctes, *(a.value for a in operation.assignments)]
+    elif isinstance(operation, st.Delete):
+        parts = [operation.where, operation.ctes]
+    else:
+        return [entry.call.text]
+    return [part for sql in parts if sql is not None for part in sql.parts if isinstance(part, str)]
 
 
 def _winners(catalog: Catalog, base: int, head: int) -> list[Winner]:

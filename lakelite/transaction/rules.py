@@ -8,6 +8,9 @@
     GONE        the table was dropped: a conflict, or in autocommit the ordinary error
     ABANDON     mine is maintenance that has nothing to do any more
 
+Of a change of columns: `extend` adds one (nullable, or with a default), renames, or widens; `shrink` drops one; `schema` is any other. What
+was bound at the base is right beside the first two, by field id (`binding.py`), as long as nothing has to read a column that is gone.
+
 resolver.md, sections 3 and 4, at level `write serializable`. Values only. A statement that is not row-local counts as a read
 of its own table (`execute.py`), so that it is replayed.
 """
@@ -18,7 +21,7 @@ from enum import Enum
 from typing import Literal, get_args
 
 Mine = Literal["append", "delete", "update", "overwrite", "define", "compaction", "read", "shown"]
-Theirs = Literal["append", "delete", "update", "overwrite", "schema", "drop", "compaction"]
+Theirs = Literal["append", "delete", "update", "overwrite", "schema", "extend", "shrink", "drop", "compaction"]
 
 
 class Rule(Enum):
@@ -41,15 +44,15 @@ class Rule(Enum):
 _S, _M, _E, _C, _R, _A, _G = Rule.STANDS, Rule.REMAP, Rule.REEVALUATE, Rule.COMPARE, Rule.REPLAY, Rule.ABANDON, Rule.GONE
 
 _TABLE: dict[Mine, tuple[Rule, ...]] = {
-    #              append  delete  update  overwrite  schema  drop  compaction
-    "append":     (_S,     _S,     _S,     _S,        _R,     _G,   _S),
-    "delete":     (_E,     _M,     _E,     _E,        _R,     _G,   _M),
-    "update":     (_E,     _M,     _E,     _E,        _R,     _G,   _M),
-    "overwrite":  (_E,     _M,     _E,     _E,        _R,     _G,   _M),
-    "define":     (_R,     _R,     _R,     _R,        _R,     _G,   _R),
-    "compaction": (_S,     _M,     _M,     _M,        _M,     _A,   _M),
-    "read":       (_R,     _R,     _R,     _R,        _R,     _G,   _S),
-    "shown":      (_C,     _C,     _C,     _C,        _C,     _G,   _S),
+    #              append  delete  update  overwrite  schema  extend  shrink  drop  compaction
+    "append":     (_S,     _S,     _S,     _S,        _R,     _S,     _S,     _G,   _S),
+    "delete":     (_E,     _M,     _E,     _E,        _R,     _S,     _S,     _G,   _M),
+    "update":     (_E,     _M,     _E,     _E,        _R,     _S,     _S,     _G,   _M),
+    "overwrite":  (_E,     _M,     _E,     _E,        _R,     _S,     _S,     _G,   _M),
+    "define":     (_R,     _R,     _R,     _R,        _R,     _R,     _R,     _G,   _R),
+    "compaction": (_S,     _M,     _M,     _M,        _M,     _S,     _S,     _A,   _M),
+    "read":       (_R,     _R,     _R,     _R,        _R,     _S,     _S,     _G,   _S),
+    "shown":      (_C,     _C,     _C,     _C,        _C,     _S,     _S,     _G,   _S),
 }  # fmt: skip
 
 RULES: dict[tuple[Mine, Theirs], Rule] = {

@@ -7,8 +7,8 @@ from typing import Any
 
 from lakelite.errors import NotSupportedError
 from lakelite.language import statements as st
-from lakelite.transaction import changes as ch
 from lakelite.transaction import alter, define, execute, restore
+from lakelite.transaction import changes as ch
 from lakelite.transaction.execution import Call, Done, Execution
 
 HANDLERS: dict[type, Callable[[Execution, ch.Work, Any, Call], Done]] = {

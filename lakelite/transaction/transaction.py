@@ -22,7 +22,7 @@ from lakelite.transaction import changes as ch
 from lakelite.transaction import clock, execute
 from lakelite.transaction.compare import comes_out_the_same
 from lakelite.transaction.execution import Call, Done, Execution, Stream
-from lakelite.transaction.record import Event, Logged, Looked, Undone, constants, statements, undone
+from lakelite.transaction.record import Event, Logged, Looked, Undone, constants, holds_for, statements, undone
 from lakelite.transaction.run import READS_ONLY, run
 from lakelite.transaction.savepoints import Mark, Savepoint, newest
 from lakelite.transaction.view import LakeView
@@ -176,7 +176,7 @@ class Transaction:
                     if (event.saw_own or event.tables & touched) and not self._same(event, self.execution, self.work):
                         differing.append(event)
                     self.events.append(replace(event, view=self.base, work=self.work))
-                case Logged() if event.is_constant and self._target(event.operation) == event.table:  # the same columns: its rows are right
+                case Logged() if event.is_constant and holds_for(event.table, self._target(event.operation)):
                     self.work = execute.again(self.work, event.operation, event.call, event.constant, event.rowcount).work
                     self.events.append(event)
                 case Logged():
