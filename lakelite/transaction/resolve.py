@@ -276,7 +276,7 @@ def _unbound(mine: Candidate, met: Sequence[Meeting], head: Namespace) -> list[s
         before, after = mine.base.by_id.get(table_id), head.by_id.get(table_id)
         if before is None or table_id in bound or (after is not None and before == after):
             continue
-        if after is None or (after.schema_name, after.name) != (before.schema_name, before.name):
+        if after is None:
             gone.append(f'table "{before.qualified}" was dropped')
         else:
             lost = [name for name in _lost_columns(before, after) if mine.words is None or fold(name) in mine.words]

@@ -16,7 +16,7 @@ from lakelite.catalog import history
 from lakelite.catalog.history import Life
 from lakelite.contents import Namespace, TableState
 from lakelite.deletion import DeletionVector
-from lakelite.errors import DataError, OperationalError, Position, ProgrammingError
+from lakelite.errors import DataError, NotSupportedError, OperationalError, Position, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.language.travel import name_in
 from lakelite.model import Fragment, Table, quote
@@ -116,6 +116,8 @@ def _named(namespace: Namespace, text: str, call: Call, last: Version, offset: i
 
 # What happened.
 
+_ROWS_CHANGED = frozenset({"append", "delete", "update", "overwrite"})
+
 
 def _read(execution: Execution, table: Table, first: int, last: int, position: Position) -> tuple[Happened, frozenset[int]]:
     """What happened, and the snapshots that may have put rows back as they were. OperationalError: some of it has expired."""
@@ -129,8 +131,18 @@ def _read(execution: Execution, table: Table, first: int, last: int, position: P
     if needed < oldest:  # asked behind the reading: VACUUM may have come between
         message = f"the changes of {table.qualified} in version {first} have expired; the oldest kept ones are those of version {oldest + 1}"
         raise OperationalError(message, hint="DESCRIBE HISTORY lists the kept versions", position=position)
-    moved = frozenset(snapshot for snapshot, what in kinds.items() if "compaction" in what)
+    _refuse_other_columns(table, kinds, position)
+    moved = frozenset(snapshot for snapshot, what in kinds.items() if {"compaction", "rewrite"} & what)
     return happened(table, found, first, last, moved), frozenset(snapshot for snapshot, what in kinds.items() if "overwrite" in what)
+
+
+def _refuse_other_columns(table: Table, kinds: Mapping[int, frozenset[str]], position: Position) -> None:
+    """NotSupportedError where rows changed before a column was written anew: what it held then is of another type."""
+    changed = [snapshot for snapshot, what in kinds.items() if what & _ROWS_CHANGED]
+    for snapshot, what in kinds.items():
+        if "rewrite" in what and changed and min(changed) <= snapshot:
+            hint = f"ask for the changes up to version {snapshot - 1}, and from version {snapshot + 1} on"
+            raise NotSupportedError(f"a column of {table.qualified} became another one in version {snapshot}", hint=hint, position=position)
 
 
 def happened(table: Table, found: Iterable[Life], first: int, last: int, moved: frozenset[int]) -> Happened:

@@ -12,6 +12,7 @@ from lakelite.transaction.rules import RULES, Mine, Rule, Theirs, rule
 MAY_STAND = {
     ("append", "append"), ("append", "delete"), ("append", "update"), ("append", "overwrite"), ("append", "compaction"),
     ("read", "compaction"), ("shown", "compaction"), ("compaction", "append"),
+    *itertools.product(set(get_args(Mine)) - {"define"}, ("extend", "shrink")),
 }  # fmt: skip
 MAY_BE_CARRIED = {
     *itertools.product(("delete", "update", "overwrite"), ("delete", "compaction")),
