@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lakelite.contents import TableState
@@ -94,7 +95,7 @@ class Cache:
         return kept.name
 
     def _kept_for(self, table: Table) -> _Inline:
-        key = (table.table_id, tuple(renamed(c.stored) for c in table.columns))
+        key = (table.table_id, _stored(table))
         if key not in self._inline:
             self._inline[key] = _Inline(f"{self._database}.main.inline_{table.table_id}_{next(self._numbers)}", key[1])
         return self._inline[key]
@@ -152,6 +153,11 @@ class Cache:
         self._vectors.clear()
         self._vector_bytes = 0
         return True
+
+
+@lru_cache(maxsize=256)
+def _stored(table: Table) -> tuple[Field, ...]:
+    return tuple(renamed(c.stored) for c in table.columns)
 
 
 def _numbered(fragment: Fragment, ipc: bytes) -> pa.Table:

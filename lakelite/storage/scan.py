@@ -86,7 +86,8 @@ def groups(state: TableState, fragments: Sequence[Fragment], *, live_only: bool 
 
 def relation(state: TableState, files: Groups, inline: Groups, kept: Kept) -> str:
     """A SELECT of the table's columns over its live rows."""
-    table = replace(state.table, columns=state.table.visible)
+    visible = state.table.visible
+    table = state.table if visible is state.table.columns else replace(state.table, columns=visible)
     select = _select(table)
     parts = [f"SELECT {select} FROM {part.sql}" for part in _parts(state, table, files, inline, kept, row_ids=False)]
     return " UNION ALL ".join(parts) or _nothing(table.columns)

@@ -146,7 +146,7 @@ def _widened(execution: Execution, old: Column, kind: str) -> Column:
 
 def _retyped(execution: Execution, work: ch.Work, table: Table, operation: st.AlterTable, index: int, described: define.ColumnText) -> ch.Work:
     old = table.columns[index]
-    column = replace(define.with_ids(execution, [described], None)[0], nullable=old.nullable, default=old.default)
+    column = replace(define.with_ids(execution, [described], None)[0], nullable=old.nullable)
     new = replace(table, columns=(*table.columns[:index], column, *table.columns[index + 1 :]))
     if len(operation.path) > 1:
         return _rewritten(execution, work, table, new, {column.field_id: quote(old.name)}, first=operation.change)
@@ -184,8 +184,7 @@ def _with_row_ids(execution: Execution, state: TableState) -> str:
     """A SELECT of the live rows in their order, with their row ids (NULL: one that is not committed yet)."""
     scan = execution.engine.addressed(state, state.fragments.values())
     columns = ", ".join(f"s.{quote(c.name)}" for c in state.table.columns)
-    firsts = ", ".join(f"({source}, {f.first_row_id or 'NULL'})" for source, f in scan.fragments.items()) or "(0, 0)"
-    return (
-        f"SELECT {columns}, coalesce(s.{scan.row_id}, m.first + s.{scan.position})::BIGINT AS {_ROW_ID}"
-        f" FROM ({scan.sql}) s JOIN (VALUES {firsts}) m(source, first) ON m.source = s.{scan.source}"
-    )
+    sources, firsts = list(scan.fragments), [f.first_row_id or None for f in scan.fragments.values()]
+    first = f"list_extract({firsts}::BIGINT[], list_position({sources}::BIGINT[], s.{scan.source}))".replace("None", "NULL")
+    order = f" ORDER BY s.{scan.source}, s.{scan.position}" if state.vectors else ""  # to leave out deleted rows takes a join, which loses the order
+    return f"SELECT {columns}, coalesce(s.{scan.row_id}, {first} + s.{scan.position})::BIGINT AS {_ROW_ID} FROM ({scan.sql}) s{order}"

@@ -113,7 +113,7 @@ def insert(execution: Execution, work: ch.Work, operation: st.Insert, call: Call
 
 def _is_as_in_base(change: ch.TableChange) -> bool:
     """Whether a replay finds the same table: one that this transaction made or redefined gets new ids then."""
-    return not change.created and "schema" not in change.kinds
+    return not change.created and not change.redefines
 
 
 def _read(changes: ch.ChangeSet, reads: source.Reads, call: Call, *, constant: bool) -> ch.ChangeSet:
