@@ -271,10 +271,10 @@ def _no_replay(mine: Candidate, met: Sequence[Meeting], head: Namespace) -> list
 def _unbound(mine: Candidate, met: Sequence[Meeting], head: Namespace) -> list[str]:
     """Columns and tables that my statements were bound to and that mean something else, or nothing, at the head."""
     gone: list[str] = []
-    bound = _bound(mine, met, head)
+    settled = _bound(mine, met, head) | {m.table_id for m in met if m.mine == "define"}  # my own DDL has its ordinary errors
     for table_id in sorted({*mine.changes.tables, *mine.changes.reads}):
         before, after = mine.base.by_id.get(table_id), head.by_id.get(table_id)
-        if before is None or table_id in bound or (after is not None and before == after):
+        if before is None or table_id in settled or (after is not None and before == after):
             continue
         if after is None:
             gone.append(f'table "{before.qualified}" was dropped')
