@@ -81,6 +81,7 @@ def test_it_lands(pair: tuple[Any, Any], theirs: str, mine: str, names: list[str
     assert rows(pair[0]) == rows(pair[1]) == (names, want)
 
 
+@pytest.mark.parametrize("pair", ["inline"], indirect=True)
 @pytest.mark.parametrize(("theirs", "mine", "names", "want"), BY_ID)
 def test_it_lands_as_one_of_several_statements(pair: tuple[Any, Any], theirs: str, mine: str, names: list[str], want: list[tuple[Any, ...]]) -> None:
     meet(pair, theirs, f"INSERT INTO u VALUES (1, 1); {mine}")

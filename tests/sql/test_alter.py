@@ -118,7 +118,7 @@ def compare(lake: lakelite.Connection, duck: duckdb.DuckDBPyConnection) -> str:
     return str(tables[0])
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=some.lists(some.one_of(ALTERS, ALTERS, CHANGES, some.just(FLUSH)), min_size=4, max_size=14), inline=some.booleans())
 def test_random_changes_are_those_of_duckdb(steps: list[str], inline: bool, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("alter") / "lake"
