@@ -54,6 +54,10 @@ class TableState:
         found = [f.row_count for f in self.fragments.values() if f.storage == "inline"]
         return Inline(len(found), sum(found))
 
+    def defined_as(self, table: Table) -> TableState:
+        """The same rows under another definition of the table."""
+        return self if table == self.table else TableState(table, self.fragments, self.vectors, self.staged_rows)
+
     def without(self, positions: Mapping[int, BitMap]) -> TableState:
         """The state with those rows deleted as well."""
         vectors = dict(self.vectors)

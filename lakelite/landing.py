@@ -148,5 +148,5 @@ def _operation(tx: Transaction) -> str:
 
 _LABELS: dict[type, str] = {
     st.CreateTable: "CREATE TABLE", st.CreateTableAs: "CREATE TABLE AS", st.DropTable: "DROP TABLE", st.CreateSchema: "CREATE SCHEMA",
-    st.DropSchema: "DROP SCHEMA", st.CopyFrom: "COPY", st.RestoreTable: "RESTORE",
+    st.DropSchema: "DROP SCHEMA", st.CopyFrom: "COPY", st.RestoreTable: "RESTORE", st.AlterTable: "ALTER TABLE",
 }  # fmt: skip

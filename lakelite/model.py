@@ -51,23 +51,31 @@ def literal(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A node of a column's type as it is *stored* (types.py maps declared to stored types), found by `field_id`, never by name."""
+    """A node of a column's type as it is *stored* (types.py maps declared to stored types), found by `field_id`, never by name.
+
+    `initial`: the stored value, as DuckDB's text, of rows in fragments that lack the field, since it was added later. None: NULL.
+    """
 
     field_id: int
     name: str
     type: str
     children: tuple[Field, ...] = ()
+    initial: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table. `type` is the declared DuckDB type; `stored` the tree that the files hold; `default` SQL text or None."""
+    """A column of a table. `type` is the declared DuckDB type; `stored` the tree that the files hold; `default` SQL text or None.
+
+    `hidden`: it is not seen by a transaction that is moved to a snapshot where it is new (transaction/binding.py).
+    """
 
     name: str
     type: str
     stored: Field
     nullable: bool = True
     default: str | None = None
+    hidden: bool = False
 
     @property
     def field_id(self) -> int:
@@ -97,6 +105,11 @@ class Table:
     schema_name: str
     name: str
     columns: tuple[Column, ...]
+
+    @property
+    def visible(self) -> tuple[Column, ...]:
+        """The columns that have a name."""
+        return tuple(c for c in self.columns if not c.hidden) if any(c.hidden for c in self.columns) else self.columns
 
     @property
     def qualified(self) -> str:

@@ -229,7 +229,7 @@ def columns_by_table(rows: Iterable[Row]) -> dict[int, tuple[Column, ...]]:
         (roots.setdefault(table_id, []) if parent is None else children.setdefault((table_id, parent), [])).append(row)
 
     def tree(row: Row) -> Field:
-        return Field(row[1], row[3], row[5], tuple(tree(child) for child in children.get((row[0], row[1]), [])))
+        return Field(row[1], row[3], row[5], tuple(tree(child) for child in children.get((row[0], row[1]), [])), row[8])
 
     return {
         table_id: tuple(Column(name=row[3], type=row[4], stored=tree(row), nullable=bool(row[6]), default=row[7]) for row in found)

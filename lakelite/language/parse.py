@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lakelite.errors import NotSupportedError
-from lakelite.language import changes, control, definitions, upkeep
+from lakelite.language import alter, changes, control, definitions, upkeep
 from lakelite.language.analyse import is_volatile, mentions, uses_clock
 from lakelite.language.reader import CHANGES, QUERY_HEADS, Reader, refuse_changes_in_ctes, skip_with
 from lakelite.language.refusals import BY_FIRST_WORDS
@@ -30,6 +30,7 @@ _READERS: dict[str, Callable[[Reader], Operation]] = {
     "COPY": changes.read_copy,
     "CREATE": definitions.read_create,
     "DROP": definitions.read_drop,
+    "ALTER": alter.read_alter,
     "BEGIN": control.read_begin,
     "COMMIT": control.read_commit,
     "END": control.read_commit,

@@ -5,8 +5,7 @@ from __future__ import annotations
 _LATER_BRANCH = "branches are planned; t AT (VERSION => n) reads an earlier state"
 
 BY_FIRST_WORDS: tuple[tuple[tuple[str, ...], str, str], ...] = (
-    (("ALTER", "TABLE"), "ALTER TABLE", "create a new table with CREATE TABLE … AS SELECT … and drop the old one"),
-    (("ALTER",), "ALTER", "create a new table with CREATE TABLE … AS SELECT … and drop the old one"),
+    *((("ALTER", word), f"ALTER {word}", "ALTER TABLE is there") for word in "VIEW SCHEMA SEQUENCE DATABASE INDEX TYPE FUNCTION ROLE USER".split()),
     (("ATTACH",), "ATTACH", "a connection is to one lake; read other files with read_parquet, read_csv or COPY t FROM"),
     (("DETACH",), "DETACH", "a connection is to one lake; close it instead"),
     (("USE", "BRANCH"), "USE BRANCH", _LATER_BRANCH),

@@ -109,6 +109,25 @@ class DropTable:
     if_exists: bool
 
 
+Alteration = Literal["add", "drop", "rename", "rename table", "type", "default", "not null"]
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTable:
+    """ALTER TABLE [IF EXISTS] t change. `what` it changes of `path`: a column, or its parts down to a nested field (none: the table).
+
+    `change`: the text behind the table's name. `new_name`: of RENAME; `using`: the expression of TYPE … USING, or None.
+    """
+
+    target: Name
+    if_exists: bool
+    what: Alteration
+    path: tuple[str, ...]
+    change: str
+    new_name: str | None = None
+    using: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Insert:
     """`source`: the query or VALUES list; None is DEFAULT VALUES. `is_values`: the source is a VALUES list.
@@ -338,8 +357,9 @@ class CheckLake:
 Standalone = SetOption | ShowTables | ShowSchemas | ShowSettings | ShowCreateTable | DescribeTable | DescribeHistory | Vacuum | CheckLake
 
 Operation = (
-    Query | CreateSchema | DropSchema | CreateTable | CreateTableAs | DropTable | Insert | Delete | Update | Truncate | RestoreTable | CopyFrom
-    | Append | CopyTo | Begin | Commit | ExplainCommit | Rollback | Savepoint | Release | RollbackTo | Optimize | Standalone
+    Query | CreateSchema | DropSchema | CreateTable | CreateTableAs | DropTable | AlterTable
+    | Insert | Delete | Update | Truncate | RestoreTable | CopyFrom | Append | CopyTo
+    | Begin | Commit | ExplainCommit | Rollback | Savepoint | Release | RollbackTo | Optimize | Standalone
 )  # fmt: skip
 
 

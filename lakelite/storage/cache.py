@@ -9,12 +9,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lakelite.contents import TableState
 from lakelite.deletion import DeletionVector, bitstring
 from lakelite.errors import InternalError
-from lakelite.model import ROW_ID_FIELD, Fragment, Table
+from lakelite.model import ROW_ID_FIELD, Field, Fragment, Table, literal
+from lakelite.storage.scan import renamed
 
 if TYPE_CHECKING:
     import duckdb
@@ -22,6 +25,26 @@ if TYPE_CHECKING:
 
 INLINE_ROWS_KEPT = 1_000_000
 _FEW_POSITIONS = 1_000  # up to so many, DuckDB makes the bitstring from a list faster than it takes one over
+
+
+@dataclass(slots=True, eq=False)
+class _Inline:
+    """A DuckDB table of inline rows. `rows`: how many are held of each fragment. `is_doubtful`: it is being changed, or was when that failed."""
+
+    name: str
+    fields: tuple[Field, ...]
+    rows: dict[int, int] = field(default_factory=dict)
+    is_doubtful: bool = False
+
+    @property
+    def columns(self) -> str:
+        """Each field with the value that it has in fragments that lack it."""
+        initial = ((f, "" if f.initial is None else f" DEFAULT CAST({literal(f.initial)} AS {f.type})") for f in self.fields)
+        return ", ".join([*(f"f{f.field_id} {f.type}{default}" for f, default in initial), f"f{ROW_ID_FIELD} BIGINT"])
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset({"fragment", "position", f"f{ROW_ID_FIELD}", *(f"f{f.field_id}" for f in self.fields)})
 
 
 class Cache:
@@ -37,9 +60,7 @@ class Cache:
         self._vectors: dict[int, int] = {}  # stamp of a deletion vector → its number
         self._vector_bytes = 0
         self._numbers = itertools.count(1)
-        self._rows: dict[int, dict[int, int]] = {}  # table id → fragment id → rows that are held
-        self._doubtful: set[int] = set()  # inline tables that are being changed, or were when something went wrong
-        self._fields: dict[int, dict[int, str]] = {}  # table id → field id → stored type of the inline table
+        self._inline: dict[tuple[int, tuple[Field, ...]], _Inline] = {}  # by table id and stored columns
 
     def _do(self, sql: str, parameters: Sequence[Any] | None = None) -> None:
         (self._cursor.execute(sql, parameters) if parameters else self._cursor.execute(sql)).fetchall()
@@ -66,86 +87,75 @@ class Cache:
         return number
 
     def inline(self, state: TableState, fragments: Sequence[Fragment]) -> str:
-        """The DuckDB table that holds the rows of these inline fragments (among others): fragment, position, f<field id> …"""
-        table_id = state.table.table_id
-        name = f"{self._database}.main.inline_{table_id}"
-        with self._changing(table_id):
-            self._load(state, fragments, name)
-        return name
+        """The DuckDB table that holds the rows of these inline fragments (among others), as the columns of the state's table are
+        stored: fragment, position, f<field id> … Each definition of a table has its own, since one query can read several."""
+        kept = self._kept_for(state.table)
+        with self._changing(kept):
+            self._load(state, fragments, kept)
+        return kept.name
+
+    def _kept_for(self, table: Table) -> _Inline:
+        key = (table.table_id, _stored(table))
+        if key not in self._inline:
+            self._inline[key] = _Inline(f"{self._database}.main.inline_{table.table_id}_{next(self._numbers)}", key[1])
+        return self._inline[key]
 
     @contextmanager
-    def _changing(self, table_id: int) -> Iterator[None]:
+    def _changing(self, kept: _Inline) -> Iterator[None]:
         """A block that changes an inline table and what is known of it. If one was left half-way, the table is made anew."""
-        if table_id in self._doubtful:
-            self._do(f"DROP TABLE IF EXISTS {self._database}.main.inline_{table_id}")
-            self._rows.pop(table_id, None)
-            self._fields.pop(table_id, None)
-        self._doubtful.add(table_id)
+        if kept.is_doubtful:
+            self._do(f"DROP TABLE IF EXISTS {kept.name}")
+            kept.rows.clear()
+        if not kept.rows:
+            self._do(f"CREATE TABLE IF NOT EXISTS {kept.name} (fragment BIGINT, position BIGINT, {kept.columns})")
+        kept.is_doubtful = True
         yield
-        self._doubtful.discard(table_id)
+        kept.is_doubtful = False
 
-    def _load(self, state: TableState, fragments: Sequence[Fragment], name: str) -> None:
-        self._need_inline_table(state.table, name)
-        held = self._rows.setdefault(state.table.table_id, {})
-        missing = [f for f in fragments if f.fragment_id not in held]
-        if missing:
-            import pyarrow as pa
-
-            pieces = [_read(f, state.staged_rows.get(f.fragment_id) or self._load_inline(f.fragment_id)) for f in missing]
-            rows = pa.concat_tables(pieces, promote_options="default").combine_chunks()  # DuckDB takes each chunk for a piece of work
-            self._cursor.register("lake_arrow", _numbered(missing, rows))
+    def _load(self, state: TableState, fragments: Sequence[Fragment], kept: _Inline) -> None:
+        """Loads what is missing, fragments of the same columns together: of one that they lack, DuckDB puts the default."""
+        missing = [f for f in fragments if f.fragment_id not in kept.rows]
+        together: dict[str, list[tuple[Fragment, pa.Table]]] = {}
+        for fragment in missing:
+            rows = _read(fragment, state.staged_rows.get(fragment.fragment_id) or self._load_inline(fragment.fragment_id))
+            rows = rows.select([n for n in rows.column_names if n in kept.names])
+            together.setdefault(str(rows.schema), []).append((fragment, rows))
+        for pieces in together.values():
+            self._cursor.register("lake_arrow", _numbered(pieces))
             try:
-                self._need_all_columns(state.table, name)
-                self._do(f"INSERT INTO {name} BY NAME SELECT * FROM lake_arrow")
+                self._do(f"INSERT INTO {kept.name} BY NAME SELECT * FROM lake_arrow")
             finally:
                 self._cursor.unregister("lake_arrow")
-            held.update({f.fragment_id: f.row_count for f in missing})
-
-    def _need_inline_table(self, table: Table, name: str) -> None:
-        wanted = {c.field_id: c.stored.type for c in table.columns} | {ROW_ID_FIELD: "BIGINT"}
-        known = self._fields.get(table.table_id)
-        if known is None:
-            columns = ", ".join(f"f{field} {stored}" for field, stored in wanted.items())
-            self._do(f"CREATE TABLE {name} (fragment BIGINT, position BIGINT, {columns})")
-            self._fields[table.table_id] = wanted
-            return
-        for field in wanted.keys() - known.keys():
-            self._do(f"ALTER TABLE {name} ADD COLUMN f{field} {wanted[field]}")
-            known[field] = wanted[field]
-
-    def _need_all_columns(self, table: Table, name: str) -> None:
-        """Adds what the rows have and the table has no more: a column that was dropped, and that a past version still has."""
-        known = self._fields[table.table_id]
-        for column, stored in self._cursor.execute("SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM lake_arrow)").fetchall():
-            if column[:1] == "f" and column[1:].isdecimal() and int(column[1:]) not in known:
-                self._do(f"ALTER TABLE {name} ADD COLUMN {column} {stored}")
-                known[int(column[1:])] = stored
+        kept.rows.update({f.fragment_id: f.row_count for f in missing})
 
     def renumber(self, table_id: int, fragments: Mapping[int, int]) -> None:
         """Staged inline fragments have been committed: from their negative ids to the real ones, where they are held."""
-        if not self._rows.get(table_id, {}).keys() & fragments.keys():
-            return
-        with self._changing(table_id):
-            held = self._rows.get(table_id, {})
-            for staged, real in fragments.items():
-                if staged in held:
-                    self._do(f"UPDATE {self._database}.main.inline_{table_id} SET fragment = {real} WHERE fragment = {staged}")
-                    held[real] = held.pop(staged)
+        for (of, _), kept in self._inline.items():
+            if of != table_id or not kept.rows.keys() & fragments.keys():
+                continue
+            with self._changing(kept):
+                for staged, real in fragments.items():
+                    if staged in kept.rows:
+                        self._do(f"UPDATE {kept.name} SET fragment = {real} WHERE fragment = {staged}")
+                        kept.rows[real] = kept.rows.pop(staged)
 
     def trim(self) -> bool:
         """Drops everything if it has grown past the bounds; True then: what was derived from it has to be made anew."""
-        if self._vector_bytes <= self._bytes_kept and sum(sum(held.values()) for held in self._rows.values()) <= INLINE_ROWS_KEPT:
+        if self._vector_bytes <= self._bytes_kept and sum(sum(kept.rows.values()) for kept in self._inline.values()) <= INLINE_ROWS_KEPT:
             return False
-        for table_id in self._fields.keys() | self._doubtful:
-            self._do(f"DROP TABLE IF EXISTS {self._database}.main.inline_{table_id}")
+        for kept in self._inline.values():
+            self._do(f"DROP TABLE IF EXISTS {kept.name}")
         if self._has_vectors_table:
             self._do(f"DELETE FROM {self.vectors_table}")
-        self._rows.clear()
-        self._fields.clear()
-        self._doubtful.clear()
+        self._inline.clear()
         self._vectors.clear()
         self._vector_bytes = 0
         return True
+
+
+@lru_cache(maxsize=256)
+def _stored(table: Table) -> tuple[Field, ...]:
+    return tuple(renamed(c.stored) for c in table.columns)
 
 
 def _read(fragment: Fragment, ipc: bytes) -> pa.Table:
@@ -157,12 +167,15 @@ def _read(fragment: Fragment, ipc: bytes) -> pa.Table:
     return rows
 
 
-def _numbered(fragments: Sequence[Fragment], rows: pa.Table) -> pa.Table:
-    """The rows of inline fragments, one behind the other, with their fragment ids and positions."""
+def _numbered(pieces: Sequence[tuple[Fragment, pa.Table]]) -> pa.Table:
+    """The rows of inline fragments of the same columns, one behind the other, with their fragment ids and positions."""
     import numpy as np
+    import pyarrow as pa
 
-    counts = [f.row_count for f in fragments]
+    rows = pa.concat_tables([rows for _, rows in pieces]).combine_chunks()  # DuckDB takes each chunk for a piece of work
+    counts = [f.row_count for f, _ in pieces]
     ends = np.cumsum(counts)
-    position = np.arange(rows.num_rows) - np.repeat(ends - counts, counts)
-    fragment = np.repeat([f.fragment_id for f in fragments], counts)
-    return rows.add_column(0, "fragment", [fragment]).add_column(1, "position", [position])
+    position = np.arange(sum(counts)) - np.repeat(ends - counts, counts)
+    fragment = np.repeat([f.fragment_id for f, _ in pieces], counts)
+    columns = dict(zip(rows.column_names, rows.columns, strict=True))  # none, where the table has not one of the fragments' columns any more
+    return pa.table({"fragment": fragment, "position": position, **columns})

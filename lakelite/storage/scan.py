@@ -86,9 +86,11 @@ def groups(state: TableState, fragments: Sequence[Fragment], *, live_only: bool 
 
 def relation(state: TableState, files: Groups, inline: Groups, kept: Kept) -> str:
     """A SELECT of the table's columns over its live rows."""
-    select = _select(state.table)
-    parts = [f"SELECT {select} FROM {part.sql}" for part in _parts(state, state.table, files, inline, kept, row_ids=False)]
-    return " UNION ALL ".join(parts) or _nothing(state.table.columns)
+    visible = state.table.visible
+    table = state.table if visible is state.table.columns else replace(state.table, columns=visible)
+    select = _select(table)
+    parts = [f"SELECT {select} FROM {part.sql}" for part in _parts(state, table, files, inline, kept, row_ids=False)]
+    return " UNION ALL ".join(parts) or _nothing(table.columns)
 
 
 def addressed(state: TableState, files: Groups, inline: Groups, kept: Kept, only: frozenset[str] | None = None) -> Addressed:
@@ -209,7 +211,7 @@ def _nothing(columns: Sequence[Column]) -> str:
 
 def renamed(stored: Field) -> Field:
     """The field under the name `f<id>`, which no column, file_row_number or file_index can clash with."""
-    return Field(stored.field_id, f"f{stored.field_id}", stored.type, stored.children)
+    return replace(stored, name=f"f{stored.field_id}")
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -103,7 +103,8 @@ def _field_ids(field: Field) -> str:
 
 def _schema(field: Field) -> str:
     children = schema_clause(field.children) if field.children else "NULL"
-    return f"{{'name': {literal(field.name)}, 'type': {literal(field.type)}, 'default_value': NULL::VARCHAR, 'children': {children}}}"
+    initial = "NULL" if field.initial is None else literal(field.initial)
+    return f"{{'name': {literal(field.name)}, 'type': {literal(field.type)}, 'default_value': {initial}::VARCHAR, 'children': {children}}}"
 
 
 def _field(stored: Type, name: str, next_id: Callable[[], int]) -> Field:

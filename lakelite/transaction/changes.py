@@ -19,7 +19,10 @@ from lakelite.storage.fragment import Staged
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
-Kind = Literal["create", "drop", "schema", "append", "delete", "update", "overwrite", "supersede", "compaction"]
+Kind = Literal[
+    "create", "drop", "schema", "extend", "shrink", "rename", "rewrite", "append", "delete", "update", "overwrite", "supersede", "compaction"
+]  # fmt: skip
+REDEFINING: frozenset[Kind] = frozenset({"schema", "extend", "shrink"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,11 @@ class TableChange:
     @property
     def dropped(self) -> bool:
         return "drop" in self.kinds
+
+    @property
+    def redefines(self) -> bool:
+        """Whether the columns or the name are other ones than before."""
+        return bool(REDEFINING & self.kinds)
 
     @property
     def rows_added(self) -> int:
@@ -123,7 +131,7 @@ class ChangeSet:
         for change in self.tables.values():
             if change.dropped:
                 namespace = namespace.without_table(change.table.table_id)
-            elif change.created:
+            elif change.created or change.redefines:
                 namespace = namespace.with_table(change.table)
         for schema in list(namespace.schemas.values()):
             if schema.schema_id in self.schemas_dropped:

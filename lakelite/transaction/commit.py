@@ -19,18 +19,19 @@ from dataclasses import dataclass, field, replace
 from lakelite import deletion, steps
 from lakelite.catalog.store import Catalog, CommitFailed, open_catalog
 from lakelite.composition import Unplaced
-from lakelite.contents import Inline, TableState
+from lakelite.contents import Inline, Namespace, TableState
 from lakelite.errors import CommitUnknown, Conflict, Error, OperationalError, ProgrammingError, TransactionConflict
 from lakelite.language import statements as st
 from lakelite.language.parse import mentions
 from lakelite.language.tokens import without_leading_comments
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import resolve
+from lakelite.transaction.binding import names_at
 from lakelite.transaction.changes import ChangeSet, Work
 from lakelite.transaction.delta import Delta
 from lakelite.transaction.publish import Published, Record, publish
 from lakelite.transaction.rebase import Rebased, delta_of, rebase
-from lakelite.transaction.record import Differing, Failed, Undone, looks
+from lakelite.transaction.record import Differing, Failed, Logged, Undone, looks
 from lakelite.transaction.resolve import Candidate, Effect, Resolution, Verdict, Winner
 from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.unaffected import is_unaffected
@@ -107,9 +108,13 @@ def _catch_up(tx: Transaction, landing: Landing) -> tuple[Resolution, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How the transaction gets from its base to `head`: the verdict, and the deltas of the tables that are moved row by row."""
+    """How the transaction gets from its base to `head`: the verdict, and the deltas of the tables that are moved row by row.
+
+    `head`: under the names of the base, where they are right; `namespace`: its own names.
+    """
 
     head: LakeView
+    namespace: Namespace
     candidate: Candidate
     winners: list[Winner]
     verdict: Verdict
@@ -139,7 +144,7 @@ def take(tx: Transaction, step: Step) -> tuple[Resolution, ...]:
         lines, contested = _rebase(tx, step)
         if lines is not None:
             return lines
-        verdict = resolve.verdict(step.candidate, step.winners, step.head.namespace, contested=contested, must_run_again=True)
+        verdict = resolve.verdict(step.candidate, step.winners, step.namespace, contested=contested, must_run_again=True)
         _raise_conflicts(tx, verdict)
     _raise_if(tx, step, tx.replay(step.head, step.touched))
     return tuple(replace(line, rung=4) for line in verdict.resolutions)
@@ -176,7 +181,7 @@ def _raise_conflicts(tx: Transaction, verdict: Verdict) -> None:
 
 def _raise_if(tx: Transaction, step: Step, differing: list[Differing]) -> None:
     if differing:
-        conflicts = resolve.differing(step.candidate, step.winners, step.head.namespace, differing)
+        conflicts = resolve.differing(step.candidate, step.winners, step.namespace, differing)
         raise _raised(tx, tuple(_with_row_ids(tx.execution.catalog, tx, c) for c in conflicts))
 
 
@@ -198,12 +203,13 @@ def meet(tx: Transaction, catalog: Catalog) -> Step:
     won = _winners(catalog, tx.base.snapshot_id, head.snapshot_id) if head is not tx.base else []
     candidate = _candidate(tx, head, won, statement)
     if len(won) != head.snapshot_id - tx.base.snapshot_id:
-        return Step(head, candidate, won, _expired(tx, statement))
+        return Step(head, head.namespace, candidate, won, _expired(tx, statement))
     verdict = resolve.verdict(candidate, won, head.namespace)
     if won:
         steps.reached("resolve")
     _raise_conflicts(tx, verdict)
-    return Step(head, candidate, won, verdict, {k: delta_of(tx, head, k) for k in verdict.moved})
+    shown = head.under(names_at(tx.base.namespace, head.namespace, verdict.bound))
+    return Step(shown, head.namespace, candidate, won, verdict, {k: delta_of(tx, shown, k) for k in verdict.moved})
 
 
 def _candidate(tx: Transaction, head: LakeView, won: list[Winner], statement: str) -> Candidate:
@@ -213,8 +219,9 @@ def _candidate(tx: Transaction, head: LakeView, won: list[Winner], statement: st
     unaffected = frozenset(k for k in looked if is_unaffected(tx, tx.base.namespace.by_id[k], delta_of(tx, head, k)))
     own = any(one.saw_own and one.may_change(touched - unaffected) for one in looks(tx.events))
     promised = tx.promises_all and any(isinstance(e, Failed) or (isinstance(e, Undone) and e.is_promised) for e in tx.events)
+    words, read = (_words(tx), _read_words(tx)) if won else (None, None)
     return Candidate(
-        tx.work.changes, tx.base.namespace, tx.explicit, statement, tx.isolation, _words(tx) if won else None, unaffected, own, promised,
+        tx.work.changes, tx.base.namespace, tx.explicit, statement, tx.isolation, words, read, unaffected, own, promised,
         tx.isolation == "write serializable" and tx.execution.limits.overwrite_append == "supersede",
     )  # fmt: skip
 
@@ -253,6 +260,29 @@ def _words(tx: Transaction) -> frozenset[str] | None:
             return None
         found |= mentions(entry.call.text)
     return found
+
+
+def _read_words(tx: Transaction) -> frozenset[str] | None:
+    """The names in what the statements and the queries that were shown read, folded; None where one reads all columns."""
+    texts = [text for entry in tx.log for text in _reading(entry)] + [one.call.text for one in looks(tx.events)]
+    if any("*" in text for text in texts):
+        return None
+    found = frozenset().union(*map(mentions, texts))
+    return None if {"from", "table"} & found and "select" not in found else found
+
+
+def _reading(entry: Logged) -> list[str]:
+    """The parts of a statement that read columns."""
+    operation = entry.operation
+    if entry.is_constant or isinstance(operation, st.Truncate):
+        return []
+    if isinstance(operation, st.Update):
+        parts = [operation.where, operation.ctes, *(a.value for a in operation.assignments)]
+    elif isinstance(operation, st.Delete):
+        parts = [operation.where, operation.ctes]
+    else:
+        return [entry.call.text]
+    return [part for sql in parts if sql is not None for part in sql.parts if isinstance(part, str)]
 
 
 def _winners(catalog: Catalog, base: int, head: int) -> list[Winner]:

@@ -15,6 +15,7 @@ from lakelite.contents import TableState
 from lakelite.errors import Error
 from lakelite.language import statements as st
 from lakelite.language.analyse import is_ordered, is_volatile, keeps_any_rows
+from lakelite.storage.widening import is_widening
 from lakelite.transaction import changes as ch
 from lakelite.transaction import row_ids, source
 from lakelite.transaction.execution import Execution
@@ -51,11 +52,19 @@ def _without_blind(execution: Execution, base: LakeView, state: TableState) -> T
 def _gives(execution: Execution, work: ch.Work, looked: Looked) -> bool:
     """Whether it gives the rows that are kept in _BEFORE."""
     _keep(execution, work, looked, _AFTER)
+    if not _same_types(execution):
+        return False
     place = "rowid, " if is_ordered(looked.call.text) else ""
     before, after = (f"SELECT {place}* FROM {name}" for name in (_BEFORE, _AFTER))
     more = "SELECT count(*) FROM (({}) EXCEPT ALL ({}))"
     differing = execution.engine.run(f"SELECT ({more.format(before, after)}) + ({more.format(after, before)})")
     return int(differing[0][0]) == 0
+
+
+def _same_types(execution: Execution) -> bool:
+    """Whether the columns are of the types that they had; wider ones give the same values."""
+    before, after = ([row[1] for row in execution.engine.run(f"DESCRIBE {name}")] for name in (_BEFORE, _AFTER))
+    return len(before) == len(after) and all(map(is_widening, before, after))
 
 
 def _keep(execution: Execution, work: ch.Work, looked: Looked, name: str) -> None:

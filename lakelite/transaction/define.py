@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +28,7 @@ _SCRATCH = f"{INTERNAL}.scratch"
 _INTERNAL_VIEW = "SELECT 1 FROM system.main.duckdb_views() WHERE internal AND schema_name <> 'information_schema' AND view_name = ?"
 _GENERATED = re.compile(r"\bGENERATED ALWAYS AS\(")
 _NO_CONSTRAINT = "leave the constraint out; NOT NULL and DEFAULT are there"
+ColumnText = tuple[str, str, bool, str | None]  # name, type, nullable, default
 _REFUSED_CONSTRAINTS = ("PRIMARY KEY", "UNIQUE", "FOREIGN KEY", "CHECK")
 
 
@@ -37,11 +40,11 @@ def create_schema(execution: Execution, work: ch.Work, operation: st.CreateSchem
         raise ProgrammingError(f'the schema name "{operation.name}" is reserved', hint="choose another name")
     if fold(operation.name) in work.namespace.schemas:
         if operation.if_not_exists:
-            return Done(_defined(work, conditional=True))
+            return Done(defined(work, conditional=True))
         raise ProgrammingError(f'schema "{operation.name}" already exists', hint="leave it, or use CREATE SCHEMA IF NOT EXISTS")
     schema = Schema(execution.reserve("schema", 1), operation.name)
     changes = replace(work.changes, schemas_created={**work.changes.schemas_created, schema.schema_id: schema})
-    return Done(_defined(ch.Work(work.namespace.with_schema(schema), changes)))
+    return Done(defined(ch.Work(work.namespace.with_schema(schema), changes)))
 
 
 def drop_schema(execution: Execution, work: ch.Work, operation: st.DropSchema, call: Call) -> Done:
@@ -50,7 +53,7 @@ def drop_schema(execution: Execution, work: ch.Work, operation: st.DropSchema, c
         if is_reserved(operation.name):
             raise ProgrammingError(f'schema "{operation.name}" is reserved', hint="only a schema of your own can be dropped")
         if operation.if_exists:
-            return Done(_defined(work, conditional=True))
+            return Done(defined(work, conditional=True))
         raise missing_schema(work, operation.name, None, call)
     if fold(schema.name) == MAIN_SCHEMA:
         raise ProgrammingError("the schema main cannot be dropped")
@@ -64,14 +67,14 @@ def drop_schema(execution: Execution, work: ch.Work, operation: st.DropSchema, c
     if created.pop(schema.schema_id, None) is None:
         dropped |= {schema.schema_id}
     changes = replace(work.changes, schemas_created=created, schemas_dropped=dropped)
-    return Done(_defined(ch.Work(work.namespace.without_schema(schema.name), changes)))
+    return Done(defined(ch.Work(work.namespace.without_schema(schema.name), changes)))
 
 
 def _count(tables: list[Table]) -> str:
     return f"1 table ({tables[0].name})" if len(tables) == 1 else f"{len(tables)} tables ({tables[0].name}, …)"
 
 
-def _defined(work: ch.Work, *, conditional: bool = False) -> ch.Work:
+def defined(work: ch.Work, *, conditional: bool = False) -> ch.Work:
     conditional = conditional or work.changes.conditional
     return replace(work, changes=replace(work.changes, defines=True, writes=True, blind=False, conditional=conditional))
 
@@ -80,17 +83,17 @@ def _defined(work: ch.Work, *, conditional: bool = False) -> ch.Work:
 
 
 def create_table(execution: Execution, work: ch.Work, operation: st.CreateTable, call: Call) -> Done:
-    existing = _existing(execution, work, operation, call)
+    existing = taken_by(execution, work, operation, call)
     if existing is not None and operation.if_not_exists:
-        return Done(_defined(work, conditional=True))
+        return Done(defined(work, conditional=True))
     columns = _described(execution, operation.target, operation.body)
     return Done(_put(execution, work, operation.target, existing, columns)[0])
 
 
 def create_table_as(execution: Execution, work: ch.Work, operation: st.CreateTableAs, call: Call) -> Done:
-    existing = _existing(execution, work, operation, call)
+    existing = taken_by(execution, work, operation, call)
     if existing is not None and operation.if_not_exists:
-        return Done(_defined(work, conditional=True))
+        return Done(defined(work, conditional=True))
     text = source.render(execution, work, operation.query, call)
     reads = source.prepare(execution, work, text, once=True)
     names = f"({', '.join(map(quote, operation.columns))})" if operation.columns else ""
@@ -114,13 +117,13 @@ def create_table_as(execution: Execution, work: ch.Work, operation: st.CreateTab
 def drop_table(execution: Execution, work: ch.Work, operation: st.DropTable, call: Call) -> Done:
     for name in operation.targets:
         if operation.if_exists and work.namespace.find(name.schema, name.name) is None:
-            work = _defined(work, conditional=True)
+            work = defined(work, conditional=True)
             continue
         work = _without(work, find_table(work, name, call))
-    return Done(_defined(work))
+    return Done(defined(work))
 
 
-def _existing(execution: Execution, work: ch.Work, operation: st.CreateTable | st.CreateTableAs, call: Call) -> Table | None:
+def taken_by(execution: Execution, work: ch.Work, operation: st.CreateTable | st.CreateTableAs, call: Call) -> Table | None:
     """The table of that name, where the statement may go on with it; else the error."""
     target = operation.target
     schema = target.schema or MAIN_SCHEMA
@@ -153,14 +156,14 @@ def _put(
     work: ch.Work,
     target: st.Name,
     existing: Table | None,
-    columns: list[tuple[str, str, bool, str | None]],
+    columns: list[ColumnText],
     before: TableState | None = None,
 ) -> tuple[ch.Work, Table]:
     """The work with the new table, or with the old one emptied and redefined.
 
     That one keeps its table id, and the field ids of its columns of the same name and type.
     """
-    made = _with_ids(execution, columns, existing)
+    made = with_ids(execution, columns, existing)
     if existing is None:
         schema = work.namespace.schemas[fold(target.schema or MAIN_SCHEMA)]
         table = Table(execution.reserve("table", 1), schema.schema_id, schema.name, target.name, made)
@@ -171,16 +174,34 @@ def _put(
         change = ch.overwrite(work.changes.change_of(existing), state)
         redefined: frozenset[ch.Kind] = frozenset({"schema"} if made != existing.columns else ())
         change = replace(change, table=table, kinds=change.kinds | redefined)
-    return _defined(ch.Work(work.namespace.with_table(table), work.changes.with_change(change))), table
+    return defined(ch.Work(work.namespace.with_table(table), work.changes.with_change(change))), table
 
 
-def _described(execution: Execution, target: st.Name, definition: str, values: Any = None) -> list[tuple[str, str, bool, str | None]]:
-    """(name, type, nullable, default) of each column, as DuckDB understands the definition."""
+def altered(execution: Execution, table: Table, change: str) -> list[ColumnText]:
+    """The columns of `table` once DuckDB has made the change of an ALTER TABLE; its error if it cannot."""
+    return _described(execution, st.Name(None, table.name), f"({', '.join(f'{quote(c.name)} {c.declared}' for c in table.columns)})", change=change)
+
+
+@contextmanager
+def copied(execution: Execution, table: Table, rows: str) -> Iterator[str]:
+    """A DuckDB table called as `table` that holds `rows`, for the length of the block."""
+    name = f"{_SCRATCH}.{quote(table.name)}"
+    try:
+        execution.engine.run(f"CREATE OR REPLACE TABLE {name} AS {rows}")
+        yield name
+    finally:
+        execution.engine.do(f"DROP TABLE IF EXISTS {name}")
+
+
+def _described(execution: Execution, target: st.Name, definition: str, values: Any = None, *, change: str | None = None) -> list[ColumnText]:
+    """The columns, as DuckDB understands a CREATE TABLE with the definition, and an ALTER TABLE with the `change` behind it."""
     engine = execution.engine
     name = f"{_SCRATCH}.{quote(target.name)}"
     engine.do(f"CREATE SCHEMA IF NOT EXISTS {_SCRATCH}")
     try:
         _make(engine, f"CREATE TABLE {name} {definition}", values)
+        if change is not None:
+            engine.run(f"ALTER TABLE {name} {change}")
         _refuse(execution, target)
         return engine.do(
             "SELECT column_name, data_type, is_nullable, column_default FROM system.main.duckdb_columns()"
@@ -217,7 +238,7 @@ def _refuse(execution: Execution, target: st.Name) -> None:
         raise NotSupportedError("COLLATE of a column is not supported yet", hint="leave it out, and write COLLATE in the query")
 
 
-def _with_ids(execution: Execution, columns: list[tuple[str, str, bool, str | None]], existing: Table | None) -> tuple[Column, ...]:
+def with_ids(execution: Execution, columns: list[ColumnText], existing: Table | None) -> tuple[Column, ...]:
     """The columns with field ids: new ones, or those of the existing column of the same name and type."""
     kept = {(c.name, c.type): c for c in existing.columns} if existing else {}
     for name, _, _, _ in columns:

@@ -113,7 +113,7 @@ def insert(execution: Execution, work: ch.Work, operation: st.Insert, call: Call
 
 def _is_as_in_base(change: ch.TableChange) -> bool:
     """Whether a replay finds the same table: one that this transaction made or redefined gets new ids then."""
-    return not change.created and "schema" not in change.kinds
+    return not change.created and not change.redefines
 
 
 def _read(changes: ch.ChangeSet, reads: source.Reads, call: Call, *, constant: bool) -> ch.ChangeSet:
@@ -142,10 +142,15 @@ def _insert_values(
     elif cells is not None:
         rows = [engine.held(sql, given, columns) for sql, given in source.cast_values(table, operation, ctes, cells, sets)]
     else:
-        statement = f"{ctes}INSERT INTO {engine.stage(table)}{source.column_list(operation.columns)} {text}"
+        statement = f"{ctes}INSERT INTO {engine.stage(table)}{source.column_list(_targets(table, operation))} {text}"
         returning = ", ".join(f"{types.encode(quote(c.name), c.type)} AS f{c.field_id}" for c in table.columns)
         rows = [engine.insert_returning(table, statement, returning, source.used_values(statement, given)) for given in sets]
     return execution.keep(fragments.write_arrow(engine, execution.place(), table, pa.concat_tables(rows)))
+
+
+def _targets(table: Table, operation: st.Insert) -> tuple[str, ...] | None:
+    """The columns that an INSERT lists; all that it sees where DuckDB would take others too."""
+    return operation.columns if operation.columns is not None or len(table.visible) == len(table.columns) else tuple(c.name for c in table.visible)
 
 
 def insert_many(execution: Execution, work: ch.Work, operation: st.Insert, call: Call, sets: Sequence[Mapping[str, Any]]) -> Done:
@@ -192,10 +197,10 @@ def _check_names(table: Table, rows: Rows) -> None:
     """Names are looked at before DuckDB does, which would rename the second of two; and an index is no column, whatever its name."""
     names = foreign.column_names(rows.scannable)
     if not names:
-        names_there = ", ".join(c.name for c in table.columns)
+        names_there = ", ".join(c.name for c in table.visible)
         raise ProgrammingError(f"{rows.kind} has no columns", hint=f"the columns of {table.qualified} are: {names_there}")
     source.check_targets(table, names, names)
-    columns = {fold(c.name) for c in table.columns}
+    columns = {fold(c.name) for c in table.visible}
     for name in foreign.index_names(rows.scannable):
         if fold(name) in columns - {fold(n) for n in names}:
             raise ProgrammingError(f'"{name}" is the index of {rows.kind}, and no column of it', hint="append frame.reset_index()")

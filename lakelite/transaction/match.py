@@ -20,7 +20,7 @@ from lakelite.language import statements as st
 from lakelite.language.parse import mentions
 from lakelite.language.tokens import lex, unquote
 from lakelite.mapping.names import did_you_mean, listed
-from lakelite.model import ROW_ID_FIELD, Conjunct, Fragment, Table, fold, quote
+from lakelite.model import ROW_ID_FIELD, Column, Conjunct, Fragment, Table, fold, quote
 from lakelite.storage import fragment as fragments
 from lakelite.storage.scan import Addressed
 from lakelite.storage.statistics import fragment_may_match
@@ -62,6 +62,10 @@ class _Frame:
     ctes: str
     rows: str
     address: str
+
+    def kept(self, index: int, column: Column) -> str:
+        """The value of a column that the statement does not see."""
+        return f"{self.address}.{quote(column.name) if self.address == self.alias else f'_lake_{index}'}"
 
 
 def deleted(execution: Execution, work: ch.Work, table: Table, operation: st.Delete, call: Call) -> Matched:
@@ -123,7 +127,7 @@ def _updated(execution: Execution, work: ch.Work, table: Table, operation: st.Up
     assigned = _assigned(execution, work, table, operation, call)
     frame = _frame(execution, work, table, operation, call, live_only, tuple(assigned.values()))
     scan, alias = frame.scan, frame.alias
-    values = [assigned.get(fold(c.name), f"{alias}.{quote(c.name)}") for c in table.columns]
+    values = [assigned.get(fold(c.name), f"{alias}.{quote(c.name)}") if not c.hidden else frame.kept(i, c) for i, c in enumerate(table.columns)]
     reads = _reads(execution, work, operation, frame, ", ".join(values))
     new = ", ".join(f"{value} AS _lake_{i}" for i, value in enumerate(values))
     address = f"{frame.address}.{scan.source} AS _lake_s, {frame.address}.{scan.position} AS _lake_p, {frame.address}.{scan.row_id} AS _lake_r"
@@ -203,7 +207,7 @@ def _frame(
         return _Frame(scan, quote(name), condition, ctes, f"({scan.sql}) AS {quote(name)}", quote(name))
     # The table's name as a value is the whole row, which must not hold the address: the rows stand beside the scan, not for it.
     hidden = ", ".join([scan.source, scan.position, scan.row_id, *(f"{quote(c.name)} AS _lake_{i}" for i, c in enumerate(table.columns))])
-    shown = ", ".join(f"_lake_scan._lake_{i} AS {quote(c.name)}" for i, c in enumerate(table.columns))
+    shown = ", ".join(f"_lake_scan._lake_{i} AS {quote(c.name)}" for i, c in enumerate(table.columns) if not c.hidden)
     rows = f"(SELECT {hidden} FROM ({scan.sql})) AS _lake_scan, LATERAL (SELECT {shown}) AS {quote(name)}"
     return _Frame(scan, quote(name), condition, ctes, rows, "_lake_scan")
 
@@ -278,7 +282,7 @@ def _assigned(execution: Execution, work: ch.Work, table: Table, operation: st.U
     for one in operation.assignments:
         column = columns.get(fold(one.column))
         if column is None:
-            names = [c.name for c in table.columns]
+            names = [c.name for c in table.visible]
             hint = did_you_mean(one.column, names, f"its columns are: {listed(names)}")
             raise ProgrammingError(f'table {table.qualified} has no column "{one.column}"', hint=hint, position=Position.at(call.text, one.offset))
         value = _unqualified(render(execution, work, one.value, call), table, operation) if one.value else column.default or "NULL"

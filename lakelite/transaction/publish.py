@@ -82,7 +82,7 @@ def publish(
 def _schemas(writer: Writer, snapshot: int, changes: ChangeSet) -> None:
     for schema in changes.schemas_created.values():
         writer.run("add_schema", schema_id=schema.schema_id, name=schema.name, snapshot=snapshot)
-    created_or_dropped = any({"create", "drop"} & c.kinds for c in changes.tables.values())
+    created_or_dropped = any({"create", "drop", "rename"} & c.kinds for c in changes.tables.values())
     if changes.schemas_created or changes.schemas_dropped or created_or_dropped:
         writer.run("add_effect", snapshot=snapshot, table_id=None, kinds="namespace", rows_added=0, rows_removed=0)
 
@@ -99,9 +99,12 @@ def _table(
     elif change.dropped:
         _drop(writer, snapshot, table.table_id)
         return {}, (_NOTHING, _NOTHING)
-    elif "schema" in change.kinds:
+    elif change.redefines:
         writer.run("end_columns", table_id=table.table_id, snapshot=snapshot)
         _add_columns(writer, snapshot, table)
+        if "rename" in change.kinds:
+            writer.run("end_table_name", table_id=table.table_id, snapshot=snapshot)
+            writer.run("add_table_name", table_id=table.table_id, schema_id=table.schema_id, name=table.name, snapshot=snapshot)
     before, inline_before = (head.row_count, head.inline) if head is not None else _live_rows(writer, table)
     removed = _delete(writer, snapshot, change, head) if head is not None else 0
     ids = _append(writer, snapshot, change)
@@ -126,7 +129,7 @@ def _add_columns(writer: Writer, snapshot: int, table: Table) -> None:
         writer.run(
             "add_column", table_id=table.table_id, field_id=field.field_id, parent=parent, position=next(positions), name=field.name,
             declared_type=column.type if column else None, stored_type=field.type, nullable=int(column.nullable if column else True),
-            default_sql=column.default if column else None, snapshot=snapshot,
+            default_sql=column.default if column else None, initial=field.initial, snapshot=snapshot,
         )  # fmt: skip
         for child in field.children:
             add(child, field.field_id, None)
@@ -224,6 +227,9 @@ def _effect(writer: Writer, snapshot: int, change: TableChange, removed: int, *,
     """What happened to the rows; a statement that matched none is no effect. An overwrite of what it had read supersedes nothing."""
     added = change.rows_added
     kinds = set(change.kinds) - ({"supersede"} if was_read else set())
+    if "rewrite" in kinds:  # rows that were only written anew are not counted
+        written = min(added, removed)
+        added, removed = added - written, removed - written
     if "compaction" in kinds:
         added = removed = 0
         kinds = kinds if change.live_staged() else set()

@@ -62,7 +62,8 @@ def delta_of(tx: Transaction, head: LakeView, table_id: int) -> Delta:
 
 
 def rebase(tx: Transaction, head: LakeView, deltas: Mapping[int, Delta], evaluated: frozenset[int]) -> Rebased:
-    """`deltas`: of every table that the transaction changed and winners touched; `evaluated`: those whose new rows matter.
+    """`head`: under the names of the transaction's base. `deltas`: of every table that the transaction changed and winners touched;
+    `evaluated`: those whose new rows matter.
 
     Unplaced where compositions do not tell.
     """
@@ -83,7 +84,7 @@ def rebase(tx: Transaction, head: LakeView, deltas: Mapping[int, Delta], evaluat
             contested.add(table_id)
         if table_id in evaluated and (new := delta.added):
             added[table_id] = new
-    for table_id, more in _reevaluated(tx, deltas, added).items():
+    for table_id, more in _reevaluated(tx, head, deltas, added).items():
         tables[table_id] = _joined(tables[table_id], more)
         for fragment_id, positions in more.deleted.items():
             gained[(table_id, deltas[table_id].head.fragments[fragment_id].born or 0)] += len(positions)
@@ -201,16 +202,20 @@ def _joined(change: ch.TableChange, more: ch.TableChange) -> ch.TableChange:
 # Re-evaluation.
 
 
-def _reevaluated(tx: Transaction, deltas: Mapping[int, Delta], added: Mapping[int, Mapping[int, BitMap]]) -> Mapping[int, ch.TableChange]:
+def _reevaluated(
+    tx: Transaction, head: LakeView, deltas: Mapping[int, Delta], added: Mapping[int, Mapping[int, BitMap]]
+) -> Mapping[int, ch.TableChange]:
     """What the row-local statements do to the added rows, each on what the ones before it made of them."""
-    states = {k: row_ids.only(replace(deltas[k].head, table=tx.base.namespace.by_id[k]), rows) for k, rows in added.items()}
-    view = LakeView(tx.execution.catalog, tx.base.snapshot_id, tx.base.namespace, states)  # under the names of the transaction's base
+    states = {k: row_ids.only(deltas[k].head, rows) for k, rows in added.items()}
+    view = LakeView(tx.execution.catalog, tx.base.snapshot_id, head.namespace, states)
     execution = replace(tx.execution, view=view, _overlays={})
-    work = ch.Work(tx.base.namespace, ch.ChangeSet())
+    work = ch.Work(head.namespace, ch.ChangeSet())
     for entry in tx.log:
         operation = _on_rows(entry)
         if operation is not None and entry.table is not None and entry.table.table_id in states:
-            if isinstance(operation, st.Delete | st.Update) and match.finds_nothing(execution, work, entry.table, operation, entry.call):
+            if isinstance(operation, st.Delete | st.Update) and match.finds_nothing(
+                execution, work, states[entry.table.table_id].table, operation, entry.call
+            ):
                 continue
             with tx.moment(operation, entry.call):
                 work = run(execution, work, operation, entry.call).work

@@ -104,6 +104,15 @@ def looks(events: Iterable[Event]) -> Iterator[Looked]:
             yield from looks(event.events)
 
 
+def holds_for(table: Table | None, now: Table | None) -> bool:
+    """Whether rows that were made for `table` are right for what it is now: the same columns, of which none demands more."""
+    if table is None or now is None or table.table_id != now.table_id:
+        return table is now
+    pairs = zip(table.visible, now.visible, strict=False)
+    same = all(a.field_id == b.field_id and a.default == b.default and (b.nullable or not a.nullable) for a, b in pairs)
+    return same and len(table.visible) == len(now.visible)
+
+
 def undone(events: Sequence[Event], *, whole: bool) -> list[Event]:
     """What is left on record of events that were taken back: all of it if rows were handed out that it had written, else what was handed out.
 

@@ -15,9 +15,10 @@ from lakelite.contents import Namespace
 from lakelite.errors import Conflict
 from lakelite.language.tokens import without_leading_comments
 from lakelite.model import Isolation, Table, fold
+from lakelite.transaction.binding import is_replaced, lost
 from lakelite.transaction.changes import ChangeSet
 from lakelite.transaction.record import Differing
-from lakelite.transaction.rules import Mine, Rule, Theirs, rule
+from lakelite.transaction.rules import Mine, Rule, Theirs, redefining, rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class Resolution:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """`rebase`: move what was done onto the head (`rebase.py`), the tables in `moved` row by row. `replay`: run again on the head.
-    `supersede`: the rows that were appended are not there. `conflict`: raise `conflicts`.
+    `supersede`: the rows that were appended are not there. `conflict`: raise `conflicts`. `bound`: tables whose names stay those of the base.
 
     `evaluated`: those of `moved` whose new rows matter as well.
     """
@@ -96,12 +97,14 @@ class Verdict:
     conflicts: tuple[Conflict, ...] = ()
     moved: frozenset[int] = frozenset()
     evaluated: frozenset[int] = frozenset()
+    bound: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """What a verdict needs to know of my transaction. `words`: the names in its statements, folded; None where they may name any column.
 
+    `read_words`: of those, the names in what reads.
     `unaffected`: tables that I read, or whose rows I was shown, and whose delta is empty. `looked_at_own`: I was shown rows of a
     table that winners touched and that I had written before, so that only running again tells what they would be now.
     `promised`: I was told of errors, or of statements that I undid, which would have to come out the same (at `serializable`).
@@ -114,6 +117,7 @@ class Candidate:
     statement: str
     isolation: Isolation
     words: frozenset[str] | None = None
+    read_words: frozenset[str] | None = None
     unaffected: frozenset[int] = frozenset()
     looked_at_own: bool = False
     promised: bool = False
@@ -129,8 +133,9 @@ def _fits(mine: ChangeSet, head: Namespace) -> bool:
     if mine.conditional:
         return False
     schemas = {s.schema_id: s for s in head.schemas.values()} | dict(mine.schemas_created)
-    made = [c.table for c in mine.tables.values() if c.created and not c.dropped]
-    free = all(head.find(t.schema_name, t.name) is None and t.schema_id in schemas for t in made)
+    made = [c.table for c in mine.tables.values() if (c.created or "rename" in c.kinds) and not c.dropped]
+    there = ((head.find(t.schema_name, t.name), t) for t in made)
+    free = all((found is None or found.table_id == t.table_id) and t.schema_id in schemas for found, t in there)
     new_schemas = all(fold(s.name) not in head.schemas for s in mine.schemas_created.values())
     known = {k for k, c in mine.tables.items() if c.dropped}
     emptied = all(k in schemas for k in mine.schemas_dropped) and all(
@@ -151,9 +156,10 @@ def meetings(mine: Candidate, winners: Iterable[Winner], head: Namespace) -> lis
             for one in did.get(table_id, ()):
                 for theirs in sorted(effect.kinds & set(get_args(Theirs))):
                     kind = cast(Theirs, theirs)
-                    is_same = one in ("read", "shown") and table_id in mine.unaffected and kind not in ("schema", "drop")
+                    is_same = one in ("read", "shown") and table_id in mine.unaffected and kind not in redefining(mine.isolation)
                     met = Rule.STANDS if is_same else rule(one, kind, mine.isolation, blind_winner=winner.blind)
                     met = Rule.REPLAY if met is Rule.GONE and mine.binds_anew(table_id) else met
+                    met = Rule.REPLAY if met is Rule.STANDS and kind in ("extend", "shrink") and _is_replaced(mine, head, table_id) else met
                     found.append(Meeting(winner, table_id, one, kind, met))
     return found
 
@@ -162,7 +168,7 @@ def _what_i_did(mine: ChangeSet) -> dict[int, list[Mine]]:
     did: dict[int, list[Mine]] = {}
     for table_id, change in mine.tables.items():
         if not change.created:
-            kinds: set[Mine] = {cast(Mine, "define" if k in ("create", "drop", "schema") else k) for k in change.kinds - {"supersede"}}
+            kinds: set[Mine] = {cast(Mine, k if k in get_args(Mine) else "define") for k in change.kinds - {"supersede"}}
             if mine.defines and "overwrite" in kinds:  # it may be a CREATE OR REPLACE, and DDL always runs again
                 kinds.add("define")
             did[table_id] = sorted(kinds)
@@ -189,14 +195,15 @@ def verdict(
     if must_run_again or (strongest is Rule.COMPARE and mine.looked_at_own) or (winners and mine.promised):
         strongest = max(strongest, Rule.REPLAY, key=lambda r: r.value)
     runs_again = strongest in (Rule.REPLAY, Rule.YIELD)
+    conflicts += [_conflict(mine, m, "schema changed", why) for m, why in _missing(mine, met, head, runs_again=runs_again)]
     if runs_again:
         conflicts += _no_replay(mine, met or [Meeting(winners[-1], None, "shown", "append", Rule.COMPARE)], head)
     if conflicts:
         return Verdict("conflict", conflicts=tuple(dict.fromkeys(conflicts)))
-    lines = _ledger(met, mine.base)
+    lines, bound = _ledger(met, mine.base), _bound(mine, met, head)
     if runs_again:
-        return Verdict("replay", lines)
-    return Verdict("rebase", lines, moved=_tables(met, Rule.REMAP, Rule.REEVALUATE), evaluated=_tables(met, Rule.REEVALUATE))
+        return Verdict("replay", lines, bound=bound)
+    return Verdict("rebase", lines, moved=_tables(met, Rule.REMAP, Rule.REEVALUATE), evaluated=_tables(met, Rule.REEVALUATE), bound=bound)
 
 
 def _tables(met: Sequence[Meeting], *rules: Rule) -> frozenset[int]:
@@ -273,35 +280,69 @@ def _rung(meeting: Meeting) -> int:
     return meeting.rule.rung
 
 
+def _is_replaced(mine: Candidate, head: Namespace, table_id: int) -> bool:
+    before, after = mine.base.by_id.get(table_id), head.by_id.get(table_id)
+    return before is not None and after is not None and is_replaced(before, after)
+
+
+def _bound(mine: Candidate, met: Sequence[Meeting], head: Namespace) -> frozenset[int]:
+    """The tables for which the names of my base are still right: nobody redefined them, and I do not either."""
+    here = {m.table_id for m in met if m.table_id is not None and m.table_id in head.by_id and m.table_id in mine.base.by_id}
+    redefined = {m.table_id for m in met if m.mine == "define" or m.theirs in redefining(mine.isolation)}
+    return frozenset(k for k in here - redefined if not _is_replaced(mine, head, k))
+
+
+def _read_and_lost(mine: Candidate, head: Namespace, table_id: int) -> list[str]:
+    """The columns of a table that I read and that are gone."""
+    before, after = mine.base.by_id.get(table_id), head.by_id.get(table_id)
+    if before is None or after is None or table_id not in {*mine.changes.tables, *mine.changes.reads, *mine.changes.shown}:
+        return []
+    return [c.name for c in lost(before, after) if mine.read_words is None or fold(c.name) in mine.read_words]
+
+
+def _missing(mine: Candidate, met: Sequence[Meeting], head: Namespace, *, runs_again: bool) -> list[tuple[Meeting, str]]:
+    """Columns that are gone and would have to be read again: rows of their tables are others now, or all has to run again."""
+    found: list[tuple[Meeting, str]] = []
+    for table_id in sorted(_bound(mine, met, head)):
+        here = [m for m in met if m.table_id == table_id]
+        if runs_again or max(m.rule.value for m in here) >= Rule.REEVALUATE.value:
+            reason = next((m for m in here if m.theirs == "shrink"), here[0])
+            found += [
+                (reason, f'column "{name}" was dropped by snapshot {reason.winner.snapshot_id}') for name in _read_and_lost(mine, head, table_id)
+            ]
+    return found
+
+
 def _no_replay(mine: Candidate, met: Sequence[Meeting], head: Namespace) -> list[Conflict]:
     """Why a replay would not be exact, if so."""
     reason = max(met, key=lambda m: m.rule.value)
-    found = [_conflict(mine, reason, "schema changed", why) for why in _unbound(mine, head)]
-    if not mine.explicit:
-        return found
+    if not mine.explicit:  # it runs again as it is, with its ordinary error
+        return []
+    found = [_conflict(mine, reason, "schema changed", why) for why in _unbound(mine, met, head)]
     if mine.changes.external is not None:
         found.append(_conflict(mine, reason, "external data", "a statement read files or DataFrames, so it cannot be repeated exactly as it was"))
     return found
 
 
-def _unbound(mine: Candidate, head: Namespace) -> list[str]:
+def _unbound(mine: Candidate, met: Sequence[Meeting], head: Namespace) -> list[str]:
     """Columns and tables that my statements were bound to and that mean something else, or nothing, at the head."""
     gone: list[str] = []
+    settled = _bound(mine, met, head) | {m.table_id for m in met if m.mine == "define"}  # my own DDL has its ordinary errors
     for table_id in sorted({*mine.changes.tables, *mine.changes.reads}):
         before, after = mine.base.by_id.get(table_id), head.by_id.get(table_id)
-        if before is None or mine.binds_anew(table_id):
+        if before is None or table_id in settled or (after is not None and before == after):
             continue
-        if after is None or (after.schema_name, after.name) != (before.schema_name, before.name):
+        if after is None:
             gone.append(f'table "{before.qualified}" was dropped')
         else:
             lost = [name for name in _lost_columns(before, after) if mine.words is None or fold(name) in mine.words]
-            gone.extend(f'column "{before.qualified}.{name}" was dropped or replaced' for name in lost)
+            gone.extend(f'column "{before.qualified}.{name}" was dropped' for name in lost)
     return gone
 
 
 def _lost_columns(before: Table, after: Table) -> list[str]:
-    kept = {(c.field_id, c.name, c.type) for c in after.columns}
-    return [c.name for c in before.columns if (c.field_id, c.name, c.type) not in kept]
+    there = {fold(c.name) for c in after.columns}
+    return [c.name for c in before.visible if fold(c.name) not in there]
 
 
 def _conflict(

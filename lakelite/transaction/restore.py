@@ -34,6 +34,7 @@ def restore_table(execution: Execution, work: ch.Work, operation: st.RestoreTabl
     if restored != table:
         change = replace(change, table=restored, kinds=change.kinds | {"schema"})
     changes = work.changes.with_reads(frozenset({table.table_id}), call.text).with_change(change)
+    changes = replace(changes, defines=True)  # which columns come back, and what is replaced, is said by the head
     return Done(ch.Work(work.namespace.with_table(restored), changes))
 
 

@@ -147,6 +147,8 @@ def _refuse_another(execution: Execution, table: Table, first: int, last: int, p
 
 # What happened.
 
+_ROWS_CHANGED = frozenset({"append", "delete", "update", "overwrite"})
+
 
 def _read(execution: Execution, table: Table, first: int, last: int, position: Position) -> tuple[Happened, frozenset[int]]:
     """What happened, and the snapshots that may have put rows back as they were. OperationalError: some of it has expired."""
@@ -160,9 +162,10 @@ def _read(execution: Execution, table: Table, first: int, last: int, position: P
     if needed < oldest:  # asked behind the reading: VACUUM may have come between
         message = f"the changes of {table.qualified} in version {first} have expired; the oldest kept ones are those of version {oldest + 1}"
         raise OperationalError(message, hint="DESCRIBE HISTORY lists the kept versions", position=position)
-    moved = frozenset(snapshot for snapshot, what in kinds.items() if "compaction" in what)
+    moved = frozenset(snapshot for snapshot, what in kinds.items() if "compaction" in what or ("rewrite" in what and not what & _ROWS_CHANGED))
     columns = ColumnHistory(table, history.columns(catalog, table, needed, last))
-    return happened(columns, found, first, last, moved), frozenset(snapshot for snapshot, what in kinds.items() if "overwrite" in what)
+    same = frozenset(snapshot for snapshot, what in kinds.items() if what & {"overwrite", "rewrite"})
+    return happened(columns, found, first, last, moved), same
 
 
 def happened(columns: ColumnHistory, found: Iterable[Life], first: int, last: int, moved: frozenset[int]) -> Happened:

@@ -9,6 +9,9 @@
     GONE        the table was dropped: a conflict, or in autocommit the ordinary error
     ABANDON     mine is maintenance that has nothing to do any more
 
+Of a change of columns: `extend` adds one (nullable, or with a default), renames, or widens; `shrink` drops one; `schema` is any other. What
+was bound at the base is right beside the first two, by field id (`binding.py`), as long as nothing has to read a column that is gone.
+
 resolver.md, sections 3 and 4: one table for the serializable levels, and the rows that are others at `snapshot`. Values only.
 A statement that is not row-local counts as a read of its own table (`execute.py`), so that it is replayed.
 """
@@ -21,7 +24,7 @@ from typing import Literal, get_args
 from lakelite.model import Isolation
 
 Mine = Literal["append", "delete", "update", "overwrite", "define", "compaction", "read", "shown"]
-Theirs = Literal["append", "delete", "update", "overwrite", "schema", "drop", "compaction"]
+Theirs = Literal["append", "delete", "update", "overwrite", "schema", "extend", "shrink", "drop", "compaction"]
 
 
 class Rule(Enum):
@@ -45,25 +48,25 @@ class Rule(Enum):
 _S, _M, _E, _C, _R, _Y, _A, _G = Rule.STANDS, Rule.REMAP, Rule.REEVALUATE, Rule.COMPARE, Rule.REPLAY, Rule.YIELD, Rule.ABANDON, Rule.GONE
 
 _SERIALIZABLE: dict[Mine, tuple[Rule, ...]] = {
-    #              append  delete  update  overwrite  schema  drop  compaction
-    "append":     (_S,     _S,     _S,     _S,        _R,     _G,   _S),
-    "delete":     (_E,     _M,     _E,     _E,        _R,     _G,   _M),
-    "update":     (_E,     _M,     _E,     _E,        _R,     _G,   _M),
-    "overwrite":  (_E,     _M,     _E,     _E,        _R,     _G,   _M),
-    "define":     (_R,     _R,     _R,     _R,        _R,     _G,   _R),
-    "compaction": (_S,     _M,     _M,     _M,        _M,     _A,   _M),
-    "read":       (_R,     _R,     _R,     _R,        _R,     _G,   _S),
-    "shown":      (_C,     _C,     _C,     _C,        _C,     _G,   _S),
+    #              append  delete  update  overwrite  schema  extend  shrink  drop  compaction
+    "append":     (_S,     _S,     _S,     _S,        _R,     _S,     _S,     _G,   _S),
+    "delete":     (_E,     _M,     _E,     _E,        _R,     _S,     _S,     _G,   _M),
+    "update":     (_E,     _M,     _E,     _E,        _R,     _S,     _S,     _G,   _M),
+    "overwrite":  (_E,     _M,     _E,     _E,        _R,     _S,     _S,     _G,   _M),
+    "define":     (_R,     _R,     _R,     _R,        _R,     _R,     _R,     _G,   _R),
+    "compaction": (_S,     _M,     _M,     _M,        _M,     _S,     _S,     _A,   _M),
+    "read":       (_R,     _R,     _R,     _R,        _R,     _S,     _S,     _G,   _S),
+    "shown":      (_C,     _C,     _C,     _C,        _C,     _S,     _S,     _G,   _S),
 }  # fmt: skip
 
 _SNAPSHOT: dict[Mine, tuple[Rule, ...]] = {  # mine sees its base only: what it read counts for nothing, and new rows are left alone
-    #              append  delete  update  overwrite  schema  drop  compaction
-    "append":     (_S,     _S,     _S,     _Y,        _Y,     _G,   _S),
-    "delete":     (_S,     _M,     _M,     _Y,        _Y,     _G,   _M),
-    "update":     (_S,     _M,     _M,     _Y,        _Y,     _G,   _M),
-    "overwrite":  (_E,     _M,     _E,     _Y,        _Y,     _G,   _M),
-    "read":       (_S,     _S,     _S,     _S,        _S,     _S,   _S),
-    "shown":      (_S,     _S,     _S,     _S,        _S,     _S,   _S),
+    #              append  delete  update  overwrite  schema  extend  shrink  drop  compaction
+    "append":     (_S,     _S,     _S,     _Y,        _Y,     _S,     _Y,     _G,   _S),
+    "delete":     (_S,     _M,     _M,     _Y,        _Y,     _S,     _Y,     _G,   _M),
+    "update":     (_S,     _M,     _M,     _Y,        _Y,     _S,     _Y,     _G,   _M),
+    "overwrite":  (_E,     _M,     _E,     _Y,        _Y,     _S,     _Y,     _G,   _M),
+    "read":       (_S,     _S,     _S,     _S,        _S,     _S,     _S,     _S,   _S),
+    "shown":      (_S,     _S,     _S,     _S,        _S,     _S,     _S,     _S,   _S),
 }  # fmt: skip
 
 _Rules = dict[tuple[Mine, Theirs], Rule]
@@ -73,11 +76,17 @@ def _each(table: dict[Mine, tuple[Rule, ...]]) -> _Rules:
     return {(mine, theirs): rule for mine, row in table.items() for theirs, rule in zip(get_args(Theirs), row, strict=True)}
 
 
+_DEFAULT = _each(_SERIALIZABLE)
 RULES: dict[Isolation, _Rules] = {
-    "serializable": _each(_SERIALIZABLE),
-    "write serializable": _each(_SERIALIZABLE),
-    "snapshot": {**_each(_SERIALIZABLE), **_each(_SNAPSHOT)},
+    "serializable": {(mine, theirs): _DEFAULT[(mine, "schema" if theirs == "shrink" else theirs)] for mine, theirs in _DEFAULT},
+    "write serializable": _DEFAULT,
+    "snapshot": {**_DEFAULT, **_each(_SNAPSHOT)},
 }
+
+
+def redefining(level: Isolation) -> tuple[Theirs, ...]:
+    """What leaves nothing that was bound to a table right. That a column may vanish under what is written to it is of the default level alone."""
+    return ("schema", "drop") if level == "write serializable" else ("schema", "drop", "shrink")
 
 
 def rule(mine: Mine, theirs: Theirs, level: Isolation, *, blind_winner: bool) -> Rule:

@@ -7,8 +7,8 @@ from typing import Any
 
 from lakelite.errors import NotSupportedError
 from lakelite.language import statements as st
+from lakelite.transaction import alter, define, execute, restore
 from lakelite.transaction import changes as ch
-from lakelite.transaction import define, execute, restore
 from lakelite.transaction.execution import Call, Done, Execution
 
 HANDLERS: dict[type, Callable[[Execution, ch.Work, Any, Call], Done]] = {
@@ -25,6 +25,7 @@ HANDLERS: dict[type, Callable[[Execution, ch.Work, Any, Call], Done]] = {
     st.CreateTable: define.create_table,
     st.CreateTableAs: define.create_table_as,
     st.DropTable: define.drop_table,
+    st.AlterTable: alter.alter_table,
     st.RestoreTable: restore.restore_table,
 }
 READS_ONLY = (st.Query, st.CopyTo)

@@ -201,11 +201,11 @@ def _value(column: Column, given: str | None) -> str:
 
 def check_targets(table: Table, columns: Sequence[str] | None, given: Sequence[str]) -> list[str]:
     """The target column of each given one, or the error that DuckDB would give."""
-    targets = [c.name for c in table.columns] if columns is None else list(columns)
+    targets = [c.name for c in table.visible] if columns is None else list(columns)
     if len(targets) != len(given):
         what = f"table {table.qualified} has {len(targets)} columns" if columns is None else f"{len(targets)} columns are listed"
         raise ProgrammingError(f"{what}, but {len(given)} values were supplied", hint="list the columns that you give, or use INSERT … BY NAME")
-    names = {fold(c.name) for c in table.columns}
+    names = {fold(c.name) for c in table.visible}
     seen: set[str] = set()
     for target in targets:
         if fold(target) not in names:
@@ -277,7 +277,7 @@ def _cell(column: Column, row: tuple[str, ...], place: Mapping[str, int], number
 
 
 def _no_column(table: Table, name: str) -> NoReturn:
-    names = [c.name for c in table.columns]
+    names = [c.name for c in table.visible]
     raise ProgrammingError(f'table {table.qualified} has no column "{name}"', hint=did_you_mean(name, names, f"its columns are: {listed(names)}"))
 
 
@@ -293,7 +293,7 @@ def file_query(table: Table, operation: st.CopyFrom, values: Mapping[str, Any]) 
         raise ProgrammingError("the path of COPY has to be a text", hint="pass str(path)")
     options = dict(operation.options)
     form = (options.pop("format", None) or _format_of(path)).strip("'").lower()
-    known = {fold(c.name): c for c in table.columns}
+    known = {fold(c.name): c for c in table.visible}
     columns = [known.get(fold(name)) or _no_column(table, name) for name in operation.columns or known]
     struct = ", ".join(f"{literal(c.name)}: {literal(c.type)}" for c in columns)
     arguments = [literal(path)]

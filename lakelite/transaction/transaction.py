@@ -25,7 +25,7 @@ from lakelite.transaction import changes as ch
 from lakelite.transaction import clock, execute
 from lakelite.transaction.compare import comes_out_the_same
 from lakelite.transaction.execution import Call, Done, Execution, Stream
-from lakelite.transaction.record import Differing, Event, Failed, Logged, Looked, Undone, constants, statements, undone
+from lakelite.transaction.record import Differing, Event, Failed, Logged, Looked, Undone, constants, holds_for, statements, undone
 from lakelite.transaction.run import READS_ONLY, run
 from lakelite.transaction.savepoints import Mark, Savepoint, newest, of_blocks
 from lakelite.transaction.view import LakeView
@@ -236,7 +236,7 @@ class Transaction:
                     if not self._fails_again(event):
                         differing.append(Differing("error changed", event.text, frozenset()))
                     self.events.append(event)
-                case Logged() if event.is_constant and self._target(event.operation) == event.table:  # the same columns: its rows are right
+                case Logged() if event.is_constant and holds_for(event.table, self._target(event.operation)):
                     self.work = execute.again(self.work, event.operation, event.call, event.constant, event.rowcount).work
                     self.events.append(event)
                 case Logged():

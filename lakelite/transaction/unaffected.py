@@ -22,6 +22,7 @@ from lakelite.model import Conjunct, Table, fold, quote
 from lakelite.storage.statistics import fragment_may_match
 from lakelite.transaction import changes as ch
 from lakelite.transaction import row_ids
+from lakelite.transaction.binding import lost
 from lakelite.transaction.delta import Delta
 from lakelite.transaction.execution import Call
 from lakelite.transaction.record import Event, Logged, Looked, Undone
@@ -35,7 +36,7 @@ def is_unaffected(tx: Transaction, table: Table, delta: Delta) -> bool:
     try:
         if delta.is_empty:
             return True
-        return table.table_id not in tx.work.changes.tables and not _concerns(tx, table, delta)
+        return table.table_id not in tx.work.changes.tables and not lost(table, delta.head.table) and not _concerns(tx, table, delta)
     except Unplaced:
         return False
 
@@ -47,7 +48,7 @@ def _concerns(tx: Transaction, table: Table, delta: Delta) -> bool:
         if found is None:
             return True
         wanted += found
-    states = [row_ids.only(state, rows) for state, rows in ((delta.base, delta.removed), (replace(delta.head, table=table), delta.added)) if rows]
+    states = [row_ids.only(state, rows) for state, rows in ((delta.base, delta.removed), (delta.head.defined_as(table), delta.added)) if rows]
     return any(_holds_one(tx, state, conjuncts) for state in states for conjuncts in dict.fromkeys(wanted))
 
 

@@ -17,6 +17,7 @@ class LakeView:
         self.namespace = namespace
         self._states = states or {}
         self._older: dict[int, tuple[TableState, int]] = {}
+        self._actual: LakeView | None = None  # what is shown under other names here
         self._newer: LakeView | None = None  # the last one that `advanced` made: a commit asks for the head several times
 
     @classmethod
@@ -26,6 +27,8 @@ class LakeView:
     def state(self, table: Table) -> TableState:
         """The table's fragments and deletion vectors at this snapshot."""
         found = self._states.get(table.table_id)
+        if found is None and self._actual is not None:
+            found = self._states[table.table_id] = self._actual.state(self._actual.namespace.by_id[table.table_id]).defined_as(table)
         if found is None:
             older = self._older.pop(table.table_id, None)
             if older is None:
@@ -37,10 +40,20 @@ class LakeView:
             self._states[table.table_id] = found
         return found
 
+    def under(self, namespace: Namespace) -> LakeView:
+        """The same snapshot under other names of its tables and columns (binding.py)."""
+        if namespace is self.namespace:
+            return self
+        view = LakeView(self._catalog, self.snapshot_id, namespace)
+        view._actual = self
+        return view
+
     def advanced(self, head: int) -> LakeView:
         """The view of a newer snapshot. Tables that nobody touched since keep their states; the others read only what changed."""
         if head == self.snapshot_id:
             return self
+        if self._actual is not None:
+            return self._actual.advanced(head)
         if self._newer is None or self._newer.snapshot_id != head:
             self._newer = self._advanced(head)
         return self._newer
@@ -50,7 +63,7 @@ class LakeView:
         if self.snapshot_id < self._catalog.row("snapshot_range")[0]:  # VACUUM removed some of the records just read
             return LakeView.load(self._catalog, head)
         touched = {row[1] for row in effects}
-        redefined = any(set(row[2].split(",")) & {"namespace", "create", "drop", "schema"} for row in effects)
+        redefined = any(set(row[2].split(",")) & {"namespace", "create", "drop", "schema", "extend", "shrink"} for row in effects)
         namespace = self._catalog.namespace(head) if redefined else self.namespace
         view = LakeView(self._catalog, head, namespace, {k: s for k, s in self._states.items() if k not in touched})
         view._older = {k: (s, self.snapshot_id) for k, s in self._states.items() if k in touched and k in namespace.by_id}

@@ -35,8 +35,8 @@ INSERT INTO table_names (table_id, schema_id, name, begin_snapshot_id) VALUES (:
 UPDATE table_names SET end_snapshot_id = :snapshot WHERE table_id = :table_id AND end_snapshot_id IS NULL;
 
 -- name: add_column
-INSERT INTO columns (table_id, field_id, parent_field_id, position, name, declared_type, stored_type, nullable, default_sql, begin_snapshot_id)
-VALUES (:table_id, :field_id, :parent, :position, :name, :declared_type, :stored_type, :nullable, :default_sql, :snapshot);
+INSERT INTO columns (table_id, field_id, parent_field_id, position, name, declared_type, stored_type, nullable, default_sql, initial_value, begin_snapshot_id)
+VALUES (:table_id, :field_id, :parent, :position, :name, :declared_type, :stored_type, :nullable, :default_sql, :initial, :snapshot);
 
 -- name: end_columns
 UPDATE columns SET end_snapshot_id = :snapshot WHERE table_id = :table_id AND end_snapshot_id IS NULL;

@@ -32,7 +32,7 @@ FROM table_names n JOIN schemas s ON s.schema_id = n.schema_id
 WHERE n.begin_snapshot_id <= :snapshot AND (n.end_snapshot_id IS NULL OR n.end_snapshot_id > :snapshot);
 
 -- name: columns
-SELECT table_id, field_id, parent_field_id, name, declared_type, stored_type, nullable, default_sql
+SELECT table_id, field_id, parent_field_id, name, declared_type, stored_type, nullable, default_sql, initial_value
 FROM columns WHERE begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot)
 ORDER BY table_id, position;
 

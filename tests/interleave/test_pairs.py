@@ -37,6 +37,7 @@ EVERYTHING = os.environ.get("LAKELITE_ALL_PAIRS") == "1"  # all combinations, wh
 class Kind:
     """What a transaction does. `{t}`, `{u}`: the tables; `{keys}`: two keys, where `by_keys`. `queries`: what it hands out first.
 
+    `by_id`: it changes columns or names in a way that leaves what is bound by field id right, so that it is the same before and after.
     `redefines`: it drops the table or gives it other columns. `blind`: it only appends and reads nothing. `upkeep`: the OPTIMIZE
     statement that it is, or FLUSH; it changes no row.
     """
@@ -48,11 +49,16 @@ class Kind:
     redefines: bool = False
     blind: bool = False
     upkeep: str = ""
+    by_id: bool = False
 
     @property
     def supersedes(self) -> bool:
         """Whether it overwrites the table as the first thing that it does there, and without reading it."""
         return self.name in SUPERSEDING
+
+    @property
+    def defines(self) -> bool:
+        return any(s.split()[0] in ("CREATE", "DROP", "ALTER") for s in self.statements)
 
     @property
     def is_single(self) -> bool:
@@ -62,8 +68,8 @@ class Kind:
 SUPERSEDING = ("overwrite", "replace, same columns", "replace, other columns", "replace, not null and default", "replace, then append")
 
 
-def kind(name: str, *statements: str, shown: tuple[str, ...] = (), redefines: bool = False, blind: bool = False) -> Kind:
-    return Kind(name, statements, shown, any("{keys}" in s for s in (*statements, *shown)), redefines, blind)
+def kind(name: str, *statements: str, shown: tuple[str, ...] = (), redefines: bool = False, blind: bool = False, by_id: bool = False) -> Kind:
+    return Kind(name, statements, shown, any("{keys}" in s for s in (*statements, *shown)), redefines, blind, by_id=by_id)
 
 
 KINDS = (
@@ -117,6 +123,16 @@ KINDS = (
     Kind("flush", (), upkeep="FLUSH"),
     Kind("optimize", (), upkeep="SET target_file_rows = 40; OPTIMIZE {t}"),
     Kind("optimize in z-order", (), upkeep="SET target_file_rows = 8; OPTIMIZE {t} ZORDER BY (v, k)"),
+    kind("add column", "ALTER TABLE {t} ADD COLUMN c INTEGER", by_id=True),
+    kind("add column with default", "ALTER TABLE {t} ADD COLUMN c INTEGER DEFAULT 4", by_id=True),
+    kind("drop column", "ALTER TABLE {t} DROP COLUMN s", by_id=True),
+    kind("rename column", "ALTER TABLE {t} RENAME COLUMN v TO w", by_id=True),
+    kind("rename table", "ALTER TABLE {t} RENAME TO {t}_renamed", by_id=True),
+    kind("widen column", "ALTER TABLE {t} ALTER COLUMN v TYPE BIGINT", by_id=True),
+    kind("retype column", "ALTER TABLE {t} ALTER COLUMN v TYPE VARCHAR"),
+    kind("set default", "ALTER TABLE {t} ALTER COLUMN v SET DEFAULT 77"),
+    kind("set not null", "ALTER TABLE {t} ALTER COLUMN v SET NOT NULL"),
+    kind("drop and add column", "ALTER TABLE {t} DROP COLUMN v", "ALTER TABLE {t} ADD COLUMN v INTEGER DEFAULT 5"),
 )
 USUAL = ("append values", "delete", "update", "overwrite from itself")
 CHIEF = frozenset(USUAL) | {
@@ -136,6 +152,10 @@ CHIEF = frozenset(USUAL) | {
     "flush",
     "optimize",
     "optimize in z-order",
+    "add column with default",
+    "drop column",
+    "rename table",
+    "retype column",
 }
 KEYS: dict[Overlap, tuple[str, str]] = {"same rows": ("2, 3", "3, 4"), "same fragment": ("2, 3", "5, 6"), "other fragment": ("2, 3", "12, 13")}
 GONE = (1, 4, 14)  # keys that the deletion vectors of the states with some hold
@@ -320,15 +340,21 @@ def expected(oracle: Oracle, names: list[str]) -> dict[str, tuple[list[str], Cou
 
 def check(lake: Three, case: Case, oracle: Oracle) -> list[str]:
     """What is wrong with the case: nothing, if all is well."""
-    names = [case.text("{t}"), case.text("{u}")]
+    names = [case.text("{t}"), case.text("{u}"), case.text("{t}_renamed")]
     outcome = lake.meet(case)
     before = [multiset(oracle.duck.execute(case.my(q)).fetchall()) for q in case.mine.queries]
+    mine: list[int] | duckdb.Error = []
+    is_bound = case.theirs.by_id and not case.mine.defines  # by field id, it is the same which of both is first
+    if is_bound:
+        mine = serial(oracle, [case.my(s) for s in case.mine.statements])
     won = serial(oracle, [case.their(s) for s in case.theirs.statements])
     assert not isinstance(won, duckdb.Error), f"W has to be right by itself: {won}"
     w_alone = expected(oracle, names)
-    differs = _differs(case, oracle, before)
-    is_superseded = case.mine.blind and case.theirs.supersedes
-    mine = [0] * len(case.mine.statements) if is_superseded else serial(oracle, [case.my(s) for s in case.mine.statements])
+    differs = not is_bound and _differs(case, oracle, before)
+    if case.mine.blind and case.theirs.supersedes:
+        mine = [0] * len(case.mine.statements)
+    elif not is_bound:
+        mine = serial(oracle, [case.my(s) for s in case.mine.statements])
     got = contents_of(lake.w, names)
     wrong = _wrong_error(case, outcome, mine, differs)
     if outcome.shown != before:

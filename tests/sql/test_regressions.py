@@ -14,7 +14,7 @@ from lakelite.settings import DUCKDB_SETTINGS
 
 def test_a_script_goes_on_behind_each_broken_statement(lake: lakelite.Connection) -> None:
     found: list[Any] = []
-    statements = lake.statements("SELEC 1; SELECT 4; ALTER TABLE t; SELECT (; SELECT $1; SELECT 5")
+    statements = lake.statements("SELEC 1; SELECT 4; ALTER VIEW t; SELECT (; SELECT $1; SELECT 5")
     while True:
         try:
             found.append(next(statements).fetchall())

@@ -8,7 +8,6 @@ from lakelite import errors
 from lakelite.language.parse import parse_script
 
 REFUSED = """
-ALTER TABLE t ADD COLUMN b INT | ALTER TABLE
 ATTACH 'x' | ATTACH
 DETACH x | DETACH
 USE x | USE

@@ -16,6 +16,7 @@ DATA = ("append", "delete", "update")
 MAY_STAND = {
     ("append", "append"), ("append", "delete"), ("append", "update"), ("append", "overwrite"), ("append", "compaction"),
     ("read", "compaction"), ("shown", "compaction"), ("compaction", "append"),
+    *itertools.product(set(get_args(Mine)) - {"define"}, ("extend", "shrink")),
 }  # fmt: skip
 MAY_BE_CARRIED = {
     *itertools.product(("delete", "update", "overwrite"), ("delete", "compaction")),

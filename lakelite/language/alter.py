@@ -1,0 +1,130 @@
+"""ALTER TABLE: its frame, and what it is about. The change itself stays text: DuckDB reads it.
+
+Promises: an error that shows its place for all it cannot read; constraints are refused by name. Never: input or output, or a look at the catalog.
+"""
+
+from __future__ import annotations
+
+from lakelite.language.reader import Reader
+from lakelite.language.source import plain
+from lakelite.language.statements import Alteration, AlterTable
+
+_CONSTRAINTS = frozenset("CHECK PRIMARY UNIQUE FOREIGN REFERENCES".split())
+_NO_CONSTRAINT = "leave the constraint out; NOT NULL and DEFAULT are there"
+_CHANGES = "expected ADD, DROP, RENAME or ALTER COLUMN"
+
+
+def read_alter(reader: Reader) -> AlterTable:
+    """Behind ALTER."""
+    if not reader.accept("TABLE"):
+        raise reader.syntax_error("expected TABLE")
+    if_exists = reader.accept("IF", "EXISTS")
+    target = reader.name()
+    first = reader.index
+    what, path, new_name, using = _change(reader)
+    if reader.sees(","):
+        raise reader.unsupported("ALTER TABLE with several changes", "write one ALTER TABLE for each, in one transaction")
+    reader.finish()
+    return AlterTable(target, if_exists, what, path, plain(reader.source, first, reader.index, "ALTER TABLE"), new_name, using)
+
+
+_Change = tuple[Alteration, tuple[str, ...], str | None, str | None]
+
+
+def _change(reader: Reader) -> _Change:
+    match reader.accept_one("ADD", "DROP", "RENAME", "ALTER"):
+        case "ADD":
+            return _add(reader)
+        case "DROP":
+            return _drop(reader)
+        case "RENAME":
+            return _rename(reader)
+        case "ALTER":
+            return _alter(reader)
+    if reader.peek().word in ("SET", "RESET"):
+        raise reader.unsupported(
+            f"ALTER TABLE … {reader.peek().word}", f"use SET name = value for a setting; {_CHANGES.removeprefix('expected ')} are there"
+        )
+    raise reader.syntax_error(_CHANGES)
+
+
+def _add(reader: Reader) -> _Change:
+    if reader.sees("CONSTRAINT") or (reader.peek().word in _CONSTRAINTS and reader.peek(1).word in ("KEY", "(")):
+        raise reader.unsupported("ALTER TABLE … ADD CONSTRAINT", "NOT NULL is there: ALTER TABLE t ALTER c SET NOT NULL")
+    reader.accept("COLUMN")
+    reader.accept("IF", "NOT", "EXISTS")
+    path = _path(reader)
+    if reader.ended():
+        raise reader.syntax_error("expected the type of the column")
+    refused = reader.scan(lambda index: reader.tokens[index].word in _CONSTRAINTS | {"GENERATED", "AS"})
+    if refused < len(reader.tokens):
+        word = reader.tokens[refused].word
+        if word in _CONSTRAINTS:
+            raise reader.unsupported(f"{word} of a column", _NO_CONSTRAINT, refused)
+        raise reader.unsupported("a generated column", "compute the value in the INSERT, or in the query", refused)
+    reader.index = reader.scan(lambda index: reader.tokens[index].word == ",")
+    return "add", path, None, None
+
+
+def _drop(reader: Reader) -> _Change:
+    if reader.sees("CONSTRAINT"):
+        raise reader.unsupported(
+            "ALTER TABLE … DROP CONSTRAINT", "NOT NULL goes with ALTER TABLE t ALTER c DROP NOT NULL; there is no other constraint"
+        )
+    reader.accept("COLUMN")
+    reader.accept("IF", "EXISTS")
+    path = _path(reader)
+    reader.accept_one("RESTRICT", "CASCADE")
+    return "drop", path, None, None
+
+
+def _rename(reader: Reader) -> _Change:
+    if reader.accept("TO"):
+        name = reader.identifier("the new name of the table")
+        if reader.sees("."):
+            raise reader.wrong("a table stays in its schema: the new name has one part")
+        return "rename table", (), name, None
+    reader.accept("COLUMN")
+    path = _path(reader)
+    reader.expect("TO")
+    return "rename", path, reader.identifier("the new name of the column"), None
+
+
+def _alter(reader: Reader) -> _Change:
+    reader.accept("COLUMN")
+    path = _path(reader)
+    if reader.accept("SET", "DEFAULT"):
+        if reader.ended():
+            raise reader.syntax_error("expected an expression")
+        reader.index = reader.scan(lambda index: reader.tokens[index].word == ",")
+        return "default", path, None, None
+    if reader.accept("DROP", "DEFAULT"):
+        return "default", path, None, None
+    if reader.accept("SET", "NOT", "NULL") or reader.accept("DROP", "NOT", "NULL"):
+        return "not null", path, None, None
+    if reader.accept("SET", "DATA", "TYPE") or reader.accept("SET", "TYPE") or reader.accept("TYPE"):
+        return "type", path, None, _using(reader)
+    raise reader.syntax_error("expected TYPE, SET DEFAULT, DROP DEFAULT, SET NOT NULL or DROP NOT NULL")
+
+
+def _using(reader: Reader) -> str | None:
+    """Steps over the type; the expression behind USING."""
+    first = reader.index
+    reader.index = reader.scan(lambda index: reader.tokens[index].word in ("USING", ","))
+    if not reader.accept("USING"):
+        if reader.index == first:
+            raise reader.syntax_error("expected a type")
+        return None
+    start = reader.index
+    reader.index = reader.scan(lambda index: reader.tokens[index].word == ",")
+    if reader.index == start:
+        raise reader.syntax_error("expected an expression")
+    return plain(reader.source, start, reader.index, "USING")
+
+
+def _path(reader: Reader) -> tuple[str, ...]:
+    """A column, or a field inside of one: `c`, `s.x`, `list.element.x`."""
+    parts = [reader.identifier("the name of a column")]
+    while reader.accept("."):
+        parts.append(reader.identifier("the name of a field"))
+    return tuple(parts)
