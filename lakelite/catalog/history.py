@@ -42,10 +42,10 @@ def kinds(catalog: Catalog, table: Table, first: int, last: int) -> dict[int, fr
 def columns(catalog: Catalog, table: Table, first: int, last: int) -> list[tuple[int, tuple[Column, ...]]]:
     """What columns the table had in the snapshots from `first` to `last`: since which snapshot, in order, and the columns."""
     rows = catalog.rows("columns_between", table_id=table.table_id, first=first, last=last)
-    changed = {row[8] for row in rows} | {row[9] for row in rows if row[9] is not None and row[9] <= last}
+    changed = {row[9] for row in rows} | {row[10] for row in rows if row[10] is not None and row[10] <= last}
 
     def at(snapshot: int) -> tuple[Column, ...]:
-        there = [row[:8] for row in rows if row[8] <= snapshot and (row[9] is None or row[9] > snapshot)]
+        there = [row[:9] for row in rows if row[9] <= snapshot and (row[10] is None or row[10] > snapshot)]
         return columns_by_table(there).get(table.table_id, ())
 
     return [(snapshot, at(snapshot)) for snapshot in sorted(changed)]

@@ -12,7 +12,7 @@ from typing import Any
 from lakelite.catalog.store import Catalog
 from lakelite.errors import Conflict, Error, TransactionConflict
 from lakelite.mapping.ours import mapped
-from lakelite.transaction.commit import meet, take
+from lakelite.transaction.reconcile import meet, take
 from lakelite.transaction.resolve import Resolution, Winner
 from lakelite.transaction.transaction import Transaction
 

@@ -38,7 +38,7 @@ ORDER BY table_id, position;
 
 -- name: columns_between
 -- The columns that a table had in any of the snapshots from :first to :last, and from when to when.
-SELECT table_id, field_id, parent_field_id, name, declared_type, stored_type, nullable, default_sql, begin_snapshot_id, end_snapshot_id
+SELECT table_id, field_id, parent_field_id, name, declared_type, stored_type, nullable, default_sql, initial_value, begin_snapshot_id, end_snapshot_id
 FROM columns WHERE table_id = :table_id AND begin_snapshot_id <= :last AND (end_snapshot_id IS NULL OR end_snapshot_id > :first)
 ORDER BY position;
 

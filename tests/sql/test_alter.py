@@ -230,9 +230,15 @@ def test_rows_that_are_written_anew_keep_their_ids_and_their_order(con: Any) -> 
     ]  # fmt: skip
     assert len(all_of(con, changes.format(2, 3))) == 3
     assert len(all_of(con, changes.format(4, 5))) == 2
-    with pytest.raises(lakelite.NotSupportedError, match="became another one in version 6") as error:
-        con.execute(changes.format(5, 7))
-    assert "up to version 5, and from version 7" in str(error.value)
+    cursor = con.execute(changes.format(5, 6))
+    assert [text for _, text in cursor.messages] == [
+        'column "v" was BIGINT before version 6 and is VARCHAR now: its older values are cast, and NULL where that fails'
+    ]
+    assert cursor.fetchall() == [(5, 1, "update_postimage", 1, "7"), (5, 1, "update_preimage", 1, "10")]
+    con.execute("BEGIN; ALTER TABLE t ALTER COLUMN k TYPE VARCHAR; UPDATE t SET v = 'y' WHERE k = '3'; INSERT INTO t VALUES ('9', 'z'); COMMIT")  # 8
+    assert all_of(con, changes.format(8, 8)) == [
+        (8, 3, "update_postimage", "3", "y"), (8, 3, "update_preimage", "3", None), (8, 17, "insert", "9", "z"),
+    ]  # fmt: skip
 
 
 def test_table_changes_has_the_columns_of_the_last_version(con: Any) -> None:

@@ -35,6 +35,9 @@ def test_every_meeting_has_a_rule():
 def test_only_these_stand_or_are_carried_over(mine, theirs, level):
     found = RULES[level][(mine, theirs)]
     assert found is not Rule.YIELD
+    if level == SERIALIZABLE and theirs == "shrink":  # a dropped column is as any other change of columns
+        assert found is RULES[level][(mine, "schema")]
+        return
     assert (found is Rule.STANDS) == ((mine, theirs) in MAY_STAND)
     assert (found is Rule.REMAP) == ((mine, theirs) in MAY_BE_CARRIED)
     assert found is not Rule.REEVALUATE or (mine in ("delete", "update", "overwrite") and theirs in ("append", "update", "overwrite"))
@@ -48,10 +51,17 @@ def test_at_snapshot_nothing_is_compared_and_new_rows_are_left_alone(mine, their
     if mine in ("read", "shown"):
         assert found is Rule.STANDS
     elif mine in DATA:
-        expected = {"append": Rule.STANDS, "drop": Rule.GONE, "overwrite": Rule.YIELD, "schema": Rule.YIELD}
+        expected = {
+            "append": Rule.STANDS,
+            "drop": Rule.GONE,
+            "overwrite": Rule.YIELD,
+            "schema": Rule.YIELD,
+            "shrink": Rule.YIELD,
+            "extend": Rule.STANDS,
+        }
         assert found is expected.get(theirs, Rule.STANDS if mine == "append" else Rule.REMAP)
     elif mine == "overwrite":
-        assert found is (Rule.YIELD if theirs in ("overwrite", "schema") else RULES[DEFAULT][(mine, theirs)])
+        assert found is (Rule.YIELD if theirs in ("overwrite", "schema", "shrink") else RULES[DEFAULT][(mine, theirs)])
     else:
         assert found is RULES[DEFAULT][(mine, theirs)]
 
