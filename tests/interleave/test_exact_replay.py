@@ -9,7 +9,7 @@ from racing import meeting
 import lakelite
 from lakelite import steps
 from lakelite.errors import OperationalError, ProgrammingError, TransactionConflict
-from lakelite.transaction import commit as committing
+from lakelite.transaction import reconcile
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def test_history_that_has_expired_is_no_conflict_in_words_only(pair, monkeypatch
     mine, other = pair
     mine.execute("BEGIN; DELETE FROM t WHERE a = 1")
     other.execute("INSERT INTO t VALUES (3)")
-    monkeypatch.setattr(committing, "_winners", lambda *_: [])
+    monkeypatch.setattr(reconcile, "_winners", lambda *_: [])
     with pytest.raises(OperationalError, match="expired"):
         mine.execute("COMMIT")
 

@@ -46,7 +46,7 @@ def test_the_commit_that_passes_the_threshold_flushes_and_a_multiple_makes_up_fo
         for con in (one, two):
             con.execute(f"SET {setting}")
         with monkeypatch.context() as patch:
-            patch.setattr(landing.flushing, "flush", fail)
+            patch.setattr(landing, "flush", fail)
             for number in range(1, 12):
                 (one, two)[number % 2].execute("INSERT INTO t VALUES (?), (?)", [number, -number])
         assert tried == [4, 8]
@@ -60,7 +60,7 @@ def test_rows_that_replace_others_pass_no_threshold(tmp_path: Path, monkeypatch:
     with lakelite.connect(tmp_path / "lake", autocommit=True) as con:
         con.execute("CREATE TABLE t (a INTEGER); SET flush_fragments = 3")
         tried: list[object] = []
-        monkeypatch.setattr(landing.flushing, "flush", lambda *_: tried.append(1))
+        monkeypatch.setattr(landing, "flush", lambda *_: tried.append(1))
         con.execute("INSERT INTO t VALUES (1)")
         for _ in range(6):
             con.execute("INSERT INTO t VALUES (1)")
