@@ -1,9 +1,9 @@
-"""From a transaction to a commit that landed, and what is due afterwards: files that did not make it, the flush of small fragments. OPTIMIZE, too."""
+"""From a transaction to a commit that landed, and what is due afterwards: files that did not make it, upkeep of the tables. OPTIMIZE, too."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from lakelite import errors
@@ -28,7 +28,7 @@ def land(lake: Lake, tx: Transaction) -> tuple[CommitResult, list[Message]]:
     """
     committed = _commit(lake, tx, lake.settings.commit_message, _operation(tx))
     lake.settings.commit_message = None
-    return committed, _told_of(committed) + _discarded(tx) + _flush_what_is_due(lake, committed)
+    return committed, _told_of(committed) + _discarded(tx) + _look_after(lake, committed)
 
 
 def noted(tx: Transaction) -> list[Message]:
@@ -50,15 +50,17 @@ def _discarded(tx: Transaction) -> list[Message]:
     return []
 
 
-def flush(lake: Lake, table_id: int) -> None:
-    """Moves the inline fragments of a table into a file, as a snapshot of its own."""
+def compact(lake: Lake, table_id: int, plan: Callable[[TableState], Sequence[bins.Bin]]) -> list[Message]:
+    """Compacts what `plan` says of a table, as a snapshot of its own; nothing happens if there is none, or no such table any more."""
     tx = lake.start(explicit=True, isolation=lake.settings.isolation, read_only=False)
     try:
         table = tx.work.namespace.by_id.get(table_id)
         if table is not None:
-            _stage(tx, table, bins.inline(tx.base.state(table)))
-        if tx.work.changes.writes:
-            _commit(lake, tx, None, "FLUSH")
+            _stage(tx, table, plan(tx.base.state(table)))
+        if not tx.work.changes.writes:
+            return []
+        _commit(lake, tx, None, "UPKEEP")
+        return _discarded(tx)
     finally:
         lake.unpin(tx)
 
@@ -129,15 +131,19 @@ def _remove_unless_landed(lake: Lake, tx: Transaction) -> None:
         tx.discard()
 
 
-def _flush_what_is_due(lake: Lake, committed: CommitResult) -> list[Message]:
-    """Upkeep after a commit. It never fails the statement: what went wrong is a message, and a later commit tries again."""
+def _look_after(lake: Lake, committed: CommitResult) -> list[Message]:
+    """Upkeep after a commit, as much as one slice. It never fails the statement: what went wrong is a message, and a later commit tries again."""
+    limits = lake.settings.limits
+    messages: list[Message] = []
     try:
-        for table_id, (before, after) in committed.inline.items():
-            if bins.is_flush_due(before, after, lake.settings.limits):
-                flush(lake, table_id)
+        for table_id, (before, after) in committed.clutter.items():
+            if bins.is_upkeep_due(before, after, limits):
+                messages += compact(lake, table_id, lambda state: bins.due_at_once(state, limits))
+    except TransactionConflict:
+        return messages
     except Exception as error:  # the commit has landed: its answer must not be an error, whatever this is
-        return [] if isinstance(error, TransactionConflict) else [(errors.Warning, f"small fragments could not be moved into a file: {error}")]
-    return []
+        return [*messages, (errors.Warning, f"small fragments could not be joined: {error}")]
+    return messages
 
 
 def _operation(tx: Transaction) -> str:

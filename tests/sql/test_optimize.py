@@ -222,7 +222,7 @@ def test_errors_have_their_place(con: Any, text: str, error: type[errors.Error],
 
 
 def test_settings_have_bounds(con: Any) -> None:
-    for wrong in ("target_file_bytes = 0", "target_file_rows = 0", "rewrite_deleted_percent = 101", "rewrite_deleted_percent = 0"):
+    for wrong in ("target_file_bytes = 0", "target_file_rows = 0", "rewrite_percent = 101", "rewrite_percent = 0"):
         with pytest.raises(errors.DataError):
             con.execute(f"SET {wrong}")
 
@@ -242,7 +242,7 @@ def test_a_bin_whose_rows_a_flush_took_is_dropped_with_a_note(con: Any, tmp_path
     con.execute("SET target_file_rows = 100; INSERT INTO t SELECT range, 'x' FROM range(40)")
     con.execute("INSERT INTO t SELECT range, 'x' FROM range(40)")
     con.execute("INSERT INTO t SELECT range, 'y' FROM range(30)")
-    con.execute("INSERT INTO t VALUES (1, 'inline')")
+    con.execute("INSERT INTO t SELECT 1, 'inline' FROM range(6)")
     before = content(con)
     with lakelite.connect(tmp_path / "lake", autocommit=True) as other:
         with meeting(lambda: flush(other, "t")):
