@@ -12,7 +12,7 @@ from lakelite.errors import CommitUnknown, Error, TransactionConflict
 from lakelite.lake import Lake
 from lakelite.language import statements as st
 from lakelite.maintenance import bins, compaction
-from lakelite.maintenance.compaction import Compacted
+from lakelite.maintenance.compaction import Compacted, Progress
 from lakelite.model import Limits, Table
 from lakelite.results import Message, Result
 from lakelite.transaction import commit as committing
@@ -74,7 +74,7 @@ def optimize(lake: Lake, operation: st.Optimize, call: Call, limited: AbstractCo
     try:
         with limited:
             state, planned, sort = _planned(tx, operation, call, lake.settings.limits)
-            _stage(tx, state.table, planned, sort)
+            _stage(tx, state.table, planned, sort, lake.progress)
         committed, messages = None, []
         if tx.work.changes.writes:
             committed = _commit(lake, tx, lake.settings.commit_message, "OPTIMIZE")
@@ -94,10 +94,10 @@ def _planned(tx: Transaction, operation: st.Optimize, call: Call, limits: Limits
     return state, bins.whole(state, conditions) if sort else bins.due(state, conditions, limits), sort
 
 
-def _stage(tx: Transaction, table: Table, planned: Sequence[bins.Bin], sort: Sequence[str] = ()) -> None:
+def _stage(tx: Transaction, table: Table, planned: Sequence[bins.Bin], sort: Sequence[str] = (), progress: Progress | None = None) -> None:
     """Writes the bins; what was written is removed if that fails."""
     try:
-        compaction.stage(tx, table, planned, sort)
+        compaction.stage(tx, table, planned, sort, progress)
     except BaseException:
         tx.discard()
         raise

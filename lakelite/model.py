@@ -175,8 +175,8 @@ class Limits:
     upkeep: str = "on"
     upkeep_files: int = 16
     upkeep_deleted_rows: int = 1_000
-    upkeep_rows: int = 50_000
-    upkeep_bytes: int = 8 * 1024 * 1024
+    upkeep_values: int = 400_000
+    upkeep_bytes: int = 4 * 1024 * 1024
     commit_attempts: int = 4
     commit_time_ms: int = 10_000
     commit_backoff_ms: int = 5

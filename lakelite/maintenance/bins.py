@@ -45,8 +45,9 @@ def due(state: TableState, conditions: Sequence[Conjunct], limits: Limits) -> li
 
 
 def due_at_once(state: TableState, limits: Limits) -> list[Bin]:
-    """As `due`, but no more than `upkeep_rows` and `upkeep_bytes` in all: the bins that join the most fragments, and no large files."""
-    limits = replace(limits, target_file_rows=limits.upkeep_rows, target_file_bytes=limits.upkeep_bytes)
+    """As `due`, but no more than `upkeep_values` and `upkeep_bytes` in all: the bins that join the most fragments, and no large files."""
+    rows = max(1, limits.upkeep_values // max(1, len(state.table.columns)))
+    limits = replace(limits, target_file_rows=rows, target_file_bytes=limits.upkeep_bytes)
     fitting = [f for f in _in_order(state, ()) if f.storage == "inline" or _fill(state, f, limits) <= 1]
     wanted = [f for f in fitting if _is_small(state, f, limits) or _is_worn(state, f, limits)]
     chosen: list[Bin] = []

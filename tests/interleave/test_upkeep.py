@@ -100,7 +100,7 @@ def test_many_small_writes_leave_few_fragments(table: str, tmp_path: Path) -> No
 
 def test_small_files_are_joined_and_large_ones_left(tmp_path: Path) -> None:
     with lakelite.connect(tmp_path / "lake", autocommit=True) as con:
-        con.execute("SET inline_rows = 0; SET upkeep_files = 4; SET upkeep_rows = 100; CREATE TABLE t AS SELECT range AS a FROM range(90)")
+        con.execute("SET inline_rows = 0; SET upkeep_files = 4; SET upkeep_values = 100; CREATE TABLE t AS SELECT range AS a FROM range(90)")
         for n in range(3):
             con.execute("INSERT INTO t SELECT range FROM range(?)", [n + 1])
         assert con.execute("SELECT count(*) FROM lake.fragments").fetchone() == (4,)

@@ -12,10 +12,10 @@ from hypothesis import strategies as some
 from lakelite import deletion
 from lakelite.contents import Clutter, TableState
 from lakelite.maintenance import bins
-from lakelite.model import Fragment, Limits, Table
+from lakelite.model import Column, Field, Fragment, Limits, Table
 
-LIMITS = Limits(target_file_rows=1_000, upkeep_rows=100)
-TABLE = Table(1, 1, "main", "t", ())
+LIMITS = Limits(target_file_rows=1_000, upkeep_values=200)
+TABLE = Table(1, 1, "main", "t", tuple(Column(name, "BIGINT", Field(n, name, "BIGINT")) for n, name in enumerate("ab")))
 PIECES = some.lists(some.tuples(some.integers(1, 1_200), some.integers(0, 99), some.booleans()), max_size=30)
 
 
@@ -89,14 +89,14 @@ def test_a_slice_moves_no_more_than_its_bound(pieces: list[tuple[int, int, bool]
     now = state(*pieces)
     planned = bins.due_at_once(now, LIMITS)
     moved = [f for one in planned for f in one]
-    assert sum(bins.live_rows(now, f) for f in moved) <= LIMITS.upkeep_rows
+    assert sum(bins.live_rows(now, f) for f in moved) * len(TABLE.columns) <= LIMITS.upkeep_values
     assert len({f.fragment_id for f in moved}) == len(moved)
     inline = [f for f in now.fragments.values() if f.storage == "inline"]
     assert planned or not inline
 
 
 def test_an_inline_fragment_beyond_the_bound_is_moved_all_the_same() -> None:
-    assert ids(bins.due_at_once(state((10, 0, True)), replace(LIMITS, upkeep_rows=5))) == [[1]]
+    assert ids(bins.due_at_once(state((10, 0, True)), replace(LIMITS, upkeep_values=5))) == [[1]]
 
 
 @pytest.mark.parametrize(
