@@ -174,7 +174,7 @@ class Limits:
     rewrite_percent: int = 20
     upkeep: str = "on"
     upkeep_files: int = 16
-    upkeep_deleted_rows: int = 1_000
+    upkeep_deleted_rows: int = 10_000
     upkeep_values: int = 400_000
     upkeep_bytes: int = 4 * 1024 * 1024
     commit_attempts: int = 4

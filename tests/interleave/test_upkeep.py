@@ -114,7 +114,7 @@ def test_small_files_are_joined_and_large_ones_left(tmp_path: Path) -> None:
 
 def test_a_much_deleted_file_is_written_anew(tmp_path: Path) -> None:
     with lakelite.connect(tmp_path / "lake", autocommit=True) as con:
-        con.execute("CREATE TABLE t AS SELECT range AS a FROM range(4000)")
+        con.execute("SET upkeep_deleted_rows = 1000; CREATE TABLE t AS SELECT range AS a FROM range(4000)")
         con.execute("DELETE FROM t WHERE a < 700")
         assert con.execute("SELECT row_count, deleted_count FROM lake.fragments").fetchall() == [(4000, 700)]
         con.execute("DELETE FROM t WHERE a < 1001")
