@@ -139,6 +139,7 @@ def _command(arguments: Sequence[str]) -> int:
     if options.lake == "":
         parser.error("the name of the lake is empty")
     import lakelite
+    from lakelite.interfaces.progress import bar
     from lakelite.interfaces.runner import Runner
 
     create = not (options.no_create or (options.read_only and options.lake))
@@ -153,6 +154,7 @@ def _command(arguments: Sequence[str]) -> int:
         preload=False,
     )
     try:
+        connection.on_progress = bar(sys.stderr)
         return _work(Runner(connection, sys.stdout, sys.stderr, options.mode), options)
     finally:
         connection.close()

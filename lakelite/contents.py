@@ -23,11 +23,13 @@ _stamps = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Inline:
-    """How many inline fragments a table has, and how many rows are in them, deleted ones too."""
+class Clutter:
+    """What upkeep goes by: how many inline fragments a table has and how many rows are in them, deleted ones too; its files, and its deleted rows."""
 
-    fragments: int
-    rows: int
+    inline_fragments: int
+    inline_rows: int
+    files: int
+    deleted_rows: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +52,9 @@ class TableState:
         return sum(v.cardinality for v in self.vectors.values())
 
     @cached_property
-    def inline(self) -> Inline:
+    def clutter(self) -> Clutter:
         found = [f.row_count for f in self.fragments.values() if f.storage == "inline"]
-        return Inline(len(found), sum(found))
+        return Clutter(len(found), sum(found), len(self.fragments) - len(found), self.deleted_count)
 
     def defined_as(self, table: Table) -> TableState:
         """The same rows under another definition of the table."""

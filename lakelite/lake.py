@@ -13,6 +13,7 @@ import duckdb
 from lakelite.catalog.store import Catalog
 from lakelite.catalog.system import VIEWS
 from lakelite.contents import Namespace
+from lakelite.maintenance.compaction import Progress
 from lakelite.mapping.names import Names
 from lakelite.model import RESERVED_SCHEMA, Isolation
 from lakelite.opening import Opened
@@ -50,6 +51,7 @@ class Lake:
             self.lease.close()
             raise
         self.view: LakeView | None = None
+        self.progress: Progress | None = None  # who wants to know how far an OPTIMIZE is
         self._opened = opened
         self._versions: dict[int, LakeView] = {}  # of time travel, as long as they are few
         self._locks_held = 0

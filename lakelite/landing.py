@@ -1,9 +1,9 @@
-"""From a transaction to a commit that landed, and what is due afterwards: files that did not make it, the flush of small fragments. OPTIMIZE, too."""
+"""From a transaction to a commit that landed, and what is due afterwards: files that did not make it, upkeep of the tables. OPTIMIZE, too."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from lakelite import errors
@@ -12,7 +12,7 @@ from lakelite.errors import CommitUnknown, Error, TransactionConflict
 from lakelite.lake import Lake
 from lakelite.language import statements as st
 from lakelite.maintenance import bins, compaction
-from lakelite.maintenance.compaction import Compacted
+from lakelite.maintenance.compaction import Compacted, Progress
 from lakelite.model import Limits, Table
 from lakelite.results import Message, Result
 from lakelite.transaction import commit as committing
@@ -28,7 +28,7 @@ def land(lake: Lake, tx: Transaction) -> tuple[CommitResult, list[Message]]:
     """
     committed = _commit(lake, tx, lake.settings.commit_message, _operation(tx))
     lake.settings.commit_message = None
-    return committed, _told_of(committed) + _discarded(tx) + _flush_what_is_due(lake, committed)
+    return committed, _told_of(committed) + _discarded(tx) + _look_after(lake, committed)
 
 
 def noted(tx: Transaction) -> list[Message]:
@@ -50,15 +50,17 @@ def _discarded(tx: Transaction) -> list[Message]:
     return []
 
 
-def flush(lake: Lake, table_id: int) -> None:
-    """Moves the inline fragments of a table into a file, as a snapshot of its own."""
+def compact(lake: Lake, table_id: int, plan: Callable[[TableState], Sequence[bins.Bin]]) -> list[Message]:
+    """Compacts what `plan` says of a table, as a snapshot of its own; nothing happens if there is none, or no such table any more."""
     tx = lake.start(explicit=True, isolation=lake.settings.isolation, read_only=False)
     try:
         table = tx.work.namespace.by_id.get(table_id)
         if table is not None:
-            _stage(tx, table, bins.inline(tx.base.state(table)))
-        if tx.work.changes.writes:
-            _commit(lake, tx, None, "FLUSH")
+            _stage(tx, table, plan(tx.base.state(table)))
+        if not tx.work.changes.writes:
+            return []
+        _commit(lake, tx, None, "UPKEEP")
+        return _discarded(tx)
     finally:
         lake.unpin(tx)
 
@@ -72,7 +74,7 @@ def optimize(lake: Lake, operation: st.Optimize, call: Call, limited: AbstractCo
     try:
         with limited:
             state, planned, sort = _planned(tx, operation, call, lake.settings.limits)
-            _stage(tx, state.table, planned, sort)
+            _stage(tx, state.table, planned, sort, lake.progress)
         committed, messages = None, []
         if tx.work.changes.writes:
             committed = _commit(lake, tx, lake.settings.commit_message, "OPTIMIZE")
@@ -92,10 +94,10 @@ def _planned(tx: Transaction, operation: st.Optimize, call: Call, limits: Limits
     return state, bins.whole(state, conditions) if sort else bins.due(state, conditions, limits), sort
 
 
-def _stage(tx: Transaction, table: Table, planned: Sequence[bins.Bin], sort: Sequence[str] = ()) -> None:
+def _stage(tx: Transaction, table: Table, planned: Sequence[bins.Bin], sort: Sequence[str] = (), progress: Progress | None = None) -> None:
     """Writes the bins; what was written is removed if that fails."""
     try:
-        compaction.stage(tx, table, planned, sort)
+        compaction.stage(tx, table, planned, sort, progress)
     except BaseException:
         tx.discard()
         raise
@@ -129,15 +131,19 @@ def _remove_unless_landed(lake: Lake, tx: Transaction) -> None:
         tx.discard()
 
 
-def _flush_what_is_due(lake: Lake, committed: CommitResult) -> list[Message]:
-    """Upkeep after a commit. It never fails the statement: what went wrong is a message, and a later commit tries again."""
+def _look_after(lake: Lake, committed: CommitResult) -> list[Message]:
+    """Upkeep after a commit, as much as one slice. It never fails the statement: what went wrong is a message, and a later commit tries again."""
+    limits = lake.settings.limits
+    messages: list[Message] = []
     try:
-        for table_id, (before, after) in committed.inline.items():
-            if bins.is_flush_due(before, after, lake.settings.limits):
-                flush(lake, table_id)
+        for table_id, (before, after) in committed.clutter.items():
+            if bins.is_upkeep_due(before, after, limits):
+                messages += compact(lake, table_id, lambda state: bins.due_at_once(state, limits))
+    except TransactionConflict:
+        return messages
     except Exception as error:  # the commit has landed: its answer must not be an error, whatever this is
-        return [] if isinstance(error, TransactionConflict) else [(errors.Warning, f"small fragments could not be moved into a file: {error}")]
-    return []
+        return [*messages, (errors.Warning, f"small fragments could not be joined: {error}")]
+    return messages
 
 
 def _operation(tx: Transaction) -> str:

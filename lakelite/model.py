@@ -184,7 +184,12 @@ class Limits:
     row_group_rows: int = 61_440
     target_file_bytes: int = 128 * 1024 * 1024
     target_file_rows: int = 5_000_000
-    rewrite_deleted_percent: int = 20
+    rewrite_percent: int = 20
+    upkeep: str = "on"
+    upkeep_files: int = 16
+    upkeep_deleted_rows: int = 10_000
+    upkeep_values: int = 400_000
+    upkeep_bytes: int = 4 * 1024 * 1024
     commit_attempts: int = 4
     commit_time_ms: int = 10_000
     commit_backoff_ms: int = 5

@@ -25,13 +25,18 @@ _TEXTS = {
 _ABOUT = {
     "inline_rows": "a write of at most so many rows is kept inline, in the catalog",
     "inline_bytes": "and of at most so many bytes",
+    "upkeep": "whether a commit that passes one of the bounds below joins small fragments: on or off",
     "flush_fragments": "more inline fragments than this are moved into a Parquet file",
     "flush_rows": "as are more inline rows than this",
+    "upkeep_files": "when a table has more Parquet files than this, or a multiple, its small ones are joined",
+    "upkeep_deleted_rows": "with as many deleted rows, or a multiple, files with many of them are written anew",
+    "upkeep_values": "at most so many values (rows times columns) are moved behind one commit; larger files are left to OPTIMIZE",
+    "upkeep_bytes": "and at most so many bytes",
     "row_group_rows": "rows of a Parquet row group",
     "overwrite_append": "what becomes of rows that were appended while another transaction overwrote the table: supersede or keep",
     "target_file_bytes": "OPTIMIZE joins files that are smaller than half of this",
     "target_file_rows": "and that have less than half of these rows; a joined file has at most so many",
-    "rewrite_deleted_percent": "OPTIMIZE writes a file anew of which at least this share is deleted",
+    "rewrite_percent": "a file is written anew when what joins it and its own deleted rows are at least this share of it",
     "commit_attempts": "how often a commit is tried before the last attempt runs under the commit lock",
     "commit_time_ms": "and for how long, before its last attempt",
     "commit_backoff_ms": "the longest pause between two attempts, by chance a shorter one",
@@ -41,7 +46,7 @@ _ABOUT = {
     "retention_hours": "VACUUM keeps versions that are younger",
     "cache_bytes": "memory for bitstrings of deletion vectors",
 }
-_CHOICES = {"overwrite_append": ("supersede", "keep")}
+_CHOICES = {"overwrite_append": ("supersede", "keep"), "upkeep": ("on", "off")}
 _BOUNDS = {
     "inline_rows": (0, 1_000_000),
     "inline_bytes": (0, 100_000_000),  # SQLite holds values of up to 10^9 bytes
@@ -50,7 +55,11 @@ _BOUNDS = {
     "row_group_rows": (1, 100_000_000),
     "target_file_bytes": (1, 2**40),
     "target_file_rows": (1, 1_000_000_000),
-    "rewrite_deleted_percent": (1, 100),
+    "rewrite_percent": (1, 100),
+    "upkeep_files": (1, 1_000_000),
+    "upkeep_deleted_rows": (1, 1_000_000_000),
+    "upkeep_values": (1, 1_000_000_000),
+    "upkeep_bytes": (1, 2**40),
     "commit_attempts": (1, 1_000),
     "commit_time_ms": (0, 86_400_000),
     "commit_backoff_ms": (0, 60_000),

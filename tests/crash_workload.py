@@ -62,7 +62,7 @@ def watched(lake: str) -> None:
         os.write(marks, text.encode())
 
     con = lakelite.connect(lake, autocommit=True)
-    con.execute("CREATE TABLE t (a BIGINT)")
+    con.execute("CREATE TABLE t (a BIGINT); SET upkeep = off")
     mark("opened")
     for name, sql in WATCHED.items():
         mark(f"begin {name}")

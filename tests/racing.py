@@ -13,6 +13,7 @@ from typing import Any
 
 import lakelite
 from lakelite import landing, steps
+from lakelite.contents import TableState
 
 PATIENCE_S = 100
 
@@ -142,10 +143,15 @@ def create(barrier: Any, path: str, number: int) -> str:
 
 
 def flush(con: Any, name: str) -> None:
-    """Moves the inline fragments of a table into a file, as upkeep after a commit does."""
+    """Moves the inline fragments of a table into a file, as upkeep after a commit does, and no others."""
+
+    def inline(state: TableState) -> list[tuple[Any, ...]]:
+        found = tuple(f for _, f in sorted(state.fragments.items()) if f.storage == "inline")
+        return [found] if found else []
+
     con.execute(f"SELECT 1 FROM {name}").fetchall()
     lake = con._session.lake
-    landing.flush(lake, lake.view.namespace.find(None, name).table_id)
+    landing.compact(lake, lake.view.namespace.find(None, name).table_id, inline)
 
 
 def append_flights(barrier: Any, path: str, number: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -209,8 +209,21 @@ class Connection:
         self._session.isolation = level
 
     @property
+    def on_progress(self) -> Callable[[int, int], None] | None:
+        """What an OPTIMIZE calls for each file that it has written, with the rows written so far and the rows that it writes in all.
+
+        It runs in the statement, and must not use the connection. Can be set; None, the default: nothing is called.
+        """
+        return self._session.lake.progress
+
+    @on_progress.setter
+    def on_progress(self, callback: Callable[[int, int], None] | None) -> None:
+        with self._session.exclusive():
+            self._session.lake.progress = callback
+
+    @property
     def last_commit(self) -> CommitResult | None:
-        """The newest commit of this connection; None where nothing was committed yet. A flush that came behind it does not count."""
+        """The newest commit of this connection; None where nothing was committed yet. Upkeep that came behind it does not count."""
         return self._session.last_commit
 
     def __enter__(self) -> Connection:

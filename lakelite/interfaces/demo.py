@@ -16,12 +16,12 @@ from typing import TextIO
 
 import lakelite
 from lakelite.errors import CannotOpen, InternalError
+from lakelite.interfaces.progress import drawn
 from lakelite.interfaces.runner import DONE, Connection, Runner
 from lakelite.model import literal
 from lakelite.resources import folder
 
 TABLES = ("flights", "planes", "airports", "airlines", "weather")
-BAR_CELLS = 20
 UNITED, CHICAGO = "carrier = 'UA'", "dest = 'ORD'"
 NEXT = """\
 The lake stays. Have a look yourself:
@@ -74,8 +74,7 @@ def _load(runner: Runner, err: TextIO) -> int:
 
 def _progress(done: int, what: str, err: TextIO) -> None:
     """A bar that is redrawn in its place on a terminal; else one line per step."""
-    filled = BAR_CELLS * done // len(TABLES)
-    bar = f"\r[{'#' * filled}{'-' * (BAR_CELLS - filled)}] {done} of {len(TABLES)} tables, {what:<20}"
+    bar = f"\r{drawn(done, len(TABLES))} {done} of {len(TABLES)} tables, {what:<20}"
     err.write(bar if err.isatty() else f"{done} of {len(TABLES)} tables, {what}\n")
     err.flush()
 

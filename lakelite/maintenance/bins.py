@@ -1,50 +1,69 @@
 """Which fragments of a table a compaction joins, and into how many outputs. Pure: works on what the catalog says of them.
 
 A bin is a list of fragments in the order of their ids, whose live rows become one output, in that order, or several where they
-are sorted. What is large enough and has few deletions is left alone, unless it is to be sorted.
+are sorted. Unless it is to be sorted, a file takes part only where that gains enough: what joins it and its own deleted rows have to be a
+share of it (`rewrite_percent`). So a large file is not written again for a few rows; these are joined among themselves, and what
+is left grows by a factor from one file to the next: the files of a bin that stay are as many as the logarithm of its rows.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from lakelite.contents import Inline, TableState
+from lakelite.contents import Clutter, TableState
 from lakelite.model import Conjunct, Fragment, Limits
 from lakelite.storage.statistics import fragment_may_match
 
 Bin = tuple[Fragment, ...]
 
 
-def is_flush_due(before: Inline, after: Inline, limits: Limits) -> bool:
-    """Whether it is for this commit to flush: it took a table past so much inline that reading it costs more than a file would.
+def is_upkeep_due(before: Clutter, after: Clutter, limits: Limits) -> bool:
+    """Whether it is for this commit to look after the table: it took it past a bound.
 
-    One writer of many finds that: the one whose commit passes a bound, or a multiple of it where the flush before has failed.
+    One writer of many finds that: the one whose commit passes the bound, or a multiple of it where that was not enough or has failed.
     """
 
-    def passed(least: int, old: int, new: int) -> bool:
-        return new // least > old // least
+    def passed(most: int, old: int, new: int) -> bool:
+        return new // (most + 1) > old // (most + 1)
 
-    return passed(limits.flush_fragments + 1, before.fragments, after.fragments) or passed(limits.flush_rows + 1, before.rows, after.rows)
-
-
-def inline(state: TableState) -> list[Bin]:
-    """All inline fragments as one bin."""
-    return _one_of(f for f in _in_order(state, ()) if f.storage == "inline")
+    return limits.upkeep == "on" and (
+        passed(limits.flush_fragments, before.inline_fragments, after.inline_fragments)
+        or passed(limits.flush_rows, before.inline_rows, after.inline_rows)
+        or passed(limits.upkeep_files, before.files, after.files)
+        or passed(limits.upkeep_deleted_rows, before.deleted_rows, after.deleted_rows)
+    )
 
 
 def due(state: TableState, conditions: Sequence[Conjunct], limits: Limits) -> list[Bin]:
-    """Inline and small fragments, joined up to the target size, and those with many deleted rows, also alone.
+    """Inline and small fragments, joined up to the target size, and those with many deleted rows, also alone; where it gains enough.
 
     `conditions`: only fragments whose statistics may hold a row that meets them.
     """
-    wanted = [f for f in _in_order(state, conditions) if _is_small(state, f, limits) or _is_worn(state, f, limits)]
-    return [one for one in _packed(state, wanted, limits) if len(one) > 1 or one[0].storage == "inline" or _is_worn(state, one[0], limits)]
+    return _gaining(state, [f for f in _in_order(state, conditions) if _is_small(state, f, limits) or _is_worn(state, f, limits)], limits)
+
+
+def due_at_once(state: TableState, limits: Limits) -> list[Bin]:
+    """As `due`, but no more than `upkeep_values` and `upkeep_bytes` in all: the bins that join the most fragments, and no large files."""
+    rows = max(1, limits.upkeep_values // max(1, len(state.table.columns)))
+    limits = replace(limits, target_file_rows=rows, target_file_bytes=limits.upkeep_bytes)
+    fitting = [f for f in _in_order(state, ()) if f.storage == "inline" or _fill(state, f, limits) <= 1]
+    wanted = [f for f in fitting if _is_small(state, f, limits) or _is_worn(state, f, limits)]
+    chosen: list[Bin] = []
+    filled = 0.0
+    for one in sorted(_gaining(state, wanted, limits), key=len, reverse=True):
+        fill = sum(_fill(state, f, limits) for f in one)
+        if filled + fill <= 1 or not chosen:
+            chosen.append(one)
+            filled += fill
+    return chosen
 
 
 def whole(state: TableState, conditions: Sequence[Conjunct]) -> list[Bin]:
     """All fragments that may hold a row that meets the conditions, as one bin."""
-    return _one_of(_in_order(state, conditions))
+    found = tuple(_in_order(state, conditions))
+    return [found] if found else []
 
 
 def output_rows(state: TableState, one: Bin, limits: Limits) -> int:
@@ -56,10 +75,6 @@ def output_rows(state: TableState, one: Bin, limits: Limits) -> int:
 def live_rows(state: TableState, fragment: Fragment) -> int:
     vector = state.vectors.get(fragment.fragment_id)
     return fragment.row_count - (vector.cardinality if vector else 0)
-
-
-def _one_of(fragments: Iterable[Fragment]) -> list[Bin]:
-    return [found] if (found := tuple(fragments)) else []
 
 
 def _in_order(state: TableState, conditions: Sequence[Conjunct]) -> list[Fragment]:
@@ -78,8 +93,29 @@ def _is_small(state: TableState, fragment: Fragment, limits: Limits) -> bool:
 
 
 def _is_worn(state: TableState, fragment: Fragment, limits: Limits) -> bool:
-    dead = fragment.row_count - live_rows(state, fragment)
-    return dead * 100 >= limits.rewrite_deleted_percent * fragment.row_count
+    return _gains(state, fragment, 0, limits)
+
+
+def _gains(state: TableState, fragment: Fragment, joining: int, limits: Limits) -> bool:
+    """Whether to move a fragment, where so many other rows go into the same output. Inline ones cost nothing to write again."""
+    gained = joining + fragment.row_count - live_rows(state, fragment)
+    return fragment.storage == "inline" or gained * 100 >= limits.rewrite_percent * fragment.row_count
+
+
+def _gaining(state: TableState, wanted: Sequence[Fragment], limits: Limits) -> list[Bin]:
+    """Bins in which each fragment gains enough. What stays is taken out, the largest first, and the others are packed anew."""
+    while True:
+        bins = _packed(state, wanted, limits)
+        staying = {f.fragment_id for one in bins for f in _staying(state, one, limits)}
+        if not staying:
+            return bins
+        wanted = [f for f in wanted if f.fragment_id not in staying]
+
+
+def _staying(state: TableState, one: Bin, limits: Limits) -> list[Fragment]:
+    """The fragments of a bin that do not gain enough in it."""
+    rows = sum(live_rows(state, f) for f in one)
+    return [f for f in one if not _gains(state, f, rows - live_rows(state, f), limits)]
 
 
 def _packed(state: TableState, wanted: Iterable[Fragment], limits: Limits) -> list[Bin]:

@@ -8,7 +8,7 @@ size of an output; what is sorted is held by DuckDB, which spills.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 _PLACES, _ROWS = "temp.lake_sorted_places", "temp.lake_sorted_rows"
 
 
+Progress = Callable[[int, int], None]  # rows that are written, and rows that there are
+
+
 @dataclass(frozen=True, slots=True)
 class Compacted:
     """What a compaction that landed did. `bins_dropped`: those whose rows another compaction had moved, or of which winners left nothing."""
@@ -51,17 +54,22 @@ class Compacted:
     deleted_rows_purged: int = 0
 
 
-def stage(tx: Transaction, table: Table, bins: Sequence[Bin], sort: Sequence[str] = ()) -> None:
+def stage(tx: Transaction, table: Table, bins: Sequence[Bin], sort: Sequence[str] = (), progress: Progress | None = None) -> None:
     """Stages the compaction of `bins` in `tx`, which has done nothing else; the caller commits it. `sort`: columns of a Z-order."""
     state = tx.execution.view.state(table)
     change = ch.TableChange(table, kinds=frozenset({"compaction"}))
+    done, total = 0, sum(live_rows(state, f) for one in bins for f in one)
     for one in bins:
         rows = _rows(tx.execution, state, one)
-        outputs = list(_sorted(rows, sort) if sort else _in_order(rows))
-        for staged, made in outputs:
+        outputs: list[tuple[Staged, Composition]] = []
+        for staged, made in _sorted(rows, sort) if sort else _in_order(rows):
             composition.check(made, staged.fragment.row_count)
             if made.permutation is not None:
                 _ = made.row_map  # made now, since publishing holds the commit lock
+            outputs.append((staged, made))
+            done += staged.fragment.row_count
+            if progress is not None:
+                progress(done, total)
         change = replace(
             change,
             deleted={**change.deleted, **{f.fragment_id: state.alive(f.fragment_id) for f in one}},

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from lakelite import steps
 from lakelite.catalog.store import Catalog, CommitFailed, open_catalog
-from lakelite.contents import Inline, TableState
+from lakelite.contents import Clutter, TableState
 from lakelite.errors import CommitUnknown, Error
 from lakelite.language.tokens import without_leading_comments
 from lakelite.storage import fragment as fragments
@@ -39,8 +39,8 @@ class CommitResult:
     `snapshot_id`: the version that it made. `base_snapshot_id`: the one that its transaction began on; all versions in between are
     winners. `attempts`: 1 or more, how often it was tried. `resolutions`: for each winner and table that it met, how it was
     reconciled (Resolution); none where nothing landed meanwhile. `transaction_id`: text, the same in `lake.snapshots` and in
-    CommitUnknown. `warnings`: text, what went wrong behind the commit, which stands. `inline`: by table id, what each table that
-    was changed had inline before the commit and has now: numbers of fragments and of rows.
+    CommitUnknown. `warnings`: text, what went wrong behind the commit, which stands. `clutter`: by table id, what
+    upkeep goes by of each table that was changed, before the commit and now.
     """
 
     snapshot_id: int
@@ -49,7 +49,7 @@ class CommitResult:
     resolutions: tuple[Resolution, ...]
     transaction_id: str
     warnings: tuple[str, ...] = ()
-    inline: Mapping[int, tuple[Inline, Inline]] = field(default_factory=dict)
+    clutter: Mapping[int, tuple[Clutter, Clutter]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def _land(tx: Transaction, landing: Landing, head: int, resolutions: tuple[Resol
     published = _publish(tx, landing, record, heads, head, resolutions)
     steps.reached("committed")
     warnings = _checkpoint(landing.catalog)
-    return CommitResult(published.snapshot_id, tx.first_base, tx.attempts, resolutions, tx.transaction_id, warnings, published.inline), published
+    return CommitResult(published.snapshot_id, tx.first_base, tx.attempts, resolutions, tx.transaction_id, warnings, published.clutter), published
 
 
 def _renumber(tx: Transaction, published: Published) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from lakelite import composition, deletion
 from lakelite.catalog.store import Writer
 from lakelite.composition import Composition
-from lakelite.contents import Inline, TableState
+from lakelite.contents import Clutter, TableState
 from lakelite.errors import InternalError
 from lakelite.model import MAIN_BRANCH, Column, Field, Table
 from lakelite.storage.fragment import Staged
@@ -23,7 +23,7 @@ from lakelite.transaction.changes import ChangeSet, TableChange
 from lakelite.transaction.resolve import Resolution
 
 _DATA_KINDS = frozenset({"append", "delete", "update", "overwrite", "supersede"})
-_NOTHING = Inline(0, 0)
+_NOTHING = Clutter(0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,11 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """`fragments`: per table, the real id of each staged fragment. `inline`: what it had inline before the commit, and has now."""
+    """`fragments`: per table, the real id of each staged fragment. `clutter`: what upkeep goes by, before the commit and now."""
 
     snapshot_id: int
     fragments: Mapping[int, Mapping[int, int]]
-    inline: Mapping[int, tuple[Inline, Inline]]
+    clutter: Mapping[int, tuple[Clutter, Clutter]]
 
 
 def publish(
@@ -62,11 +62,11 @@ def publish(
     )  # fmt: skip
     _schemas(writer, snapshot, changes)
     fragments: dict[int, Mapping[int, int]] = {}
-    inline: dict[int, tuple[Inline, Inline]] = {}
+    clutter: dict[int, tuple[Clutter, Clutter]] = {}
     for table_id, change in changes.tables.items():
         if not (change.created and change.dropped):
             was_read = table_id in changes.reads or table_id in changes.shown
-            fragments[table_id], inline[table_id] = _table(writer, snapshot, change, heads.get(table_id), was_read=was_read)
+            fragments[table_id], clutter[table_id] = _table(writer, snapshot, change, heads.get(table_id), was_read=was_read)
     for schema_id in changes.schemas_dropped:
         _one(writer.run("end_schema", snapshot=snapshot, schema_id=schema_id), f"schema {schema_id}")
     for table_id in changes.reads.keys() | changes.shown.keys():
@@ -76,7 +76,7 @@ def publish(
             "add_resolution", snapshot=snapshot, winner=line.winner_snapshot_id, table_id=line.table_id, rung=line.rung,
             row_count=line.row_count, explanation=line.explanation,
         )  # fmt: skip
-    return Published(snapshot, fragments, inline)
+    return Published(snapshot, fragments, clutter)
 
 
 def _schemas(writer: Writer, snapshot: int, changes: ChangeSet) -> None:
@@ -89,7 +89,7 @@ def _schemas(writer: Writer, snapshot: int, changes: ChangeSet) -> None:
 
 def _table(
     writer: Writer, snapshot: int, change: TableChange, head: TableState | None, *, was_read: bool
-) -> tuple[Mapping[int, int], tuple[Inline, Inline]]:
+) -> tuple[Mapping[int, int], tuple[Clutter, Clutter]]:
     """Writes the change of one table; `head` is None where it neither deletes nor is based on a table."""
     table = change.table
     if change.created:
@@ -105,21 +105,21 @@ def _table(
         if "rename" in change.kinds:
             writer.run("end_table_name", table_id=table.table_id, snapshot=snapshot)
             writer.run("add_table_name", table_id=table.table_id, schema_id=table.schema_id, name=table.name, snapshot=snapshot)
-    before, inline_before = (head.row_count, head.inline) if head is not None else _live_rows(writer, table)
+    before, clutter_before = (head.row_count, head.clutter) if head is not None else _live_rows(writer, table)
     removed = _delete(writer, snapshot, change, head) if head is not None else 0
     ids = _append(writer, snapshot, change)
-    after, inline = _live_rows(writer, table)
+    after, clutter = _live_rows(writer, table)
     if after != before + change.rows_added - removed:
         what = f"{before} + {change.rows_added} - {removed} were expected"
         raise InternalError(f"{table.qualified} would hold {after} rows; {what}; nothing was committed")
     _effect(writer, snapshot, change, removed, was_read=was_read)
-    return ids, (inline_before, inline)
+    return ids, (clutter_before, clutter)
 
 
-def _live_rows(writer: Writer, table: Table) -> tuple[int, Inline]:
-    """The live rows that the catalog counts for a table, and what it has inline."""
-    physical, deleted, fragments, rows = writer.row("row_counts", table_id=table.table_id)
-    return physical - deleted, Inline(fragments, rows)
+def _live_rows(writer: Writer, table: Table) -> tuple[int, Clutter]:
+    """The live rows that the catalog counts for a table, and what upkeep goes by."""
+    physical, deleted, inline, rows, files = writer.row("row_counts", table_id=table.table_id)
+    return physical - deleted, Clutter(inline, rows, files, deleted)
 
 
 def _add_columns(writer: Writer, snapshot: int, table: Table) -> None:

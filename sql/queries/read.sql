@@ -116,7 +116,8 @@ SELECT name, value FROM settings;
 SELECT table_id, path FROM fragments WHERE path IS NOT NULL;
 
 -- name: row_counts
-SELECT coalesce(sum(f.row_count), 0), coalesce(sum(v.cardinality), 0), coalesce(sum(f.storage = 'inline'), 0), coalesce(sum(f.row_count) FILTER (WHERE f.storage = 'inline'), 0)
+SELECT coalesce(sum(f.row_count), 0), coalesce(sum(v.cardinality), 0), coalesce(sum(f.storage = 'inline'), 0), coalesce(sum(f.row_count) FILTER (WHERE f.storage = 'inline'), 0),
+       count(f.path)
 FROM fragments f LEFT JOIN deletion_vectors v ON v.fragment_id = f.fragment_id AND v.end_snapshot_id IS NULL
 WHERE f.table_id = :table_id AND f.end_snapshot_id IS NULL;
 

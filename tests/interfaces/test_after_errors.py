@@ -35,7 +35,7 @@ def test_upkeep_that_fails_is_a_message_and_the_commit_stands(tmp_path: Path, mo
         monkeypatch.setattr(landing.compaction, "stage", fail)
         cursor = con.execute("INSERT INTO t VALUES (1)")
         assert cursor.rowcount == 1
-        assert "could not be moved" in str(cursor.messages)
+        assert "could not be joined" in str(cursor.messages)
         assert con.execute("SELECT count(*) FROM t").fetchone() == (1,)
 
 

@@ -23,7 +23,7 @@ import lakelite
 from lakelite import errors
 from lakelite.transaction import row_ids
 
-SETTINGS = "SET inline_rows = 4; SET target_file_rows = 40; SET rewrite_deleted_percent = 10"
+SETTINGS = "SET inline_rows = 4; SET target_file_rows = 40; SET rewrite_percent = 10"
 OPTIMIZES = (
     "OPTIMIZE t",
     "OPTIMIZE t ZORDER BY (v, k)",

@@ -132,7 +132,7 @@ def test_a_block_that_fails_leaves_it(con: lakelite.Connection) -> None:
 
 def test_upkeep_does_not_take_it(con: lakelite.Connection) -> None:
     con.execute("SET flush_fragments = 0; SET commit_message = 'mine'; INSERT INTO t VALUES (1)")
-    assert column(con, "operation") == ["CREATE TABLE", "INSERT", "FLUSH"]
+    assert column(con, "operation") == ["CREATE TABLE", "INSERT", "UPKEEP"]
     assert column(con, "message") == [None, "mine", None]
 
 

@@ -222,7 +222,7 @@ def test_errors_have_their_place(con: Any, text: str, error: type[errors.Error],
 
 
 def test_settings_have_bounds(con: Any) -> None:
-    for wrong in ("target_file_bytes = 0", "target_file_rows = 0", "rewrite_deleted_percent = 101", "rewrite_deleted_percent = 0"):
+    for wrong in ("target_file_bytes = 0", "target_file_rows = 0", "rewrite_percent = 101", "rewrite_percent = 0"):
         with pytest.raises(errors.DataError):
             con.execute(f"SET {wrong}")
 
@@ -242,7 +242,7 @@ def test_a_bin_whose_rows_a_flush_took_is_dropped_with_a_note(con: Any, tmp_path
     con.execute("SET target_file_rows = 100; INSERT INTO t SELECT range, 'x' FROM range(40)")
     con.execute("INSERT INTO t SELECT range, 'x' FROM range(40)")
     con.execute("INSERT INTO t SELECT range, 'y' FROM range(30)")
-    con.execute("INSERT INTO t VALUES (1, 'inline')")
+    con.execute("INSERT INTO t SELECT 1, 'inline' FROM range(6)")
     before = content(con)
     with lakelite.connect(tmp_path / "lake", autocommit=True) as other:
         with meeting(lambda: flush(other, "t")):
@@ -260,3 +260,32 @@ def test_a_dropped_table_is_an_error_that_says_so(con: Any, tmp_path: Any) -> No
         with meeting(lambda: other.execute("DROP TABLE t")), pytest.raises(errors.ProgrammingError, match="was dropped"):
             con.execute("OPTIMIZE t")
         assert is_sound(other)
+
+
+@pytest.mark.parametrize(("rest", "steps"), [("", [(78, 156), (156, 156)]), ("ZORDER BY (k)", [(78, 156), (156, 156)])])
+def test_it_tells_how_far_it_is(con: Any, rest: str, steps: list[tuple[int, int]]) -> None:
+    con.execute("SET target_file_rows = 99")
+    for _ in range(4):
+        con.execute("INSERT INTO t SELECT range, NULL FROM range(40)")
+    con.execute("DELETE FROM t WHERE k = 0")
+    told: list[tuple[int, int]] = []
+    con.on_progress = lambda done, total: told.append((done, total))
+    optimize(con, rest)
+    assert told == steps
+    con.on_progress = None
+    optimize(con, "ZORDER BY (v)")
+    assert told == steps
+
+
+def test_an_error_of_who_is_told_undoes_it(con: Any) -> None:
+    con.execute("INSERT INTO t VALUES (1, 'a')")
+
+    def fail(done: int, total: int) -> None:
+        raise RuntimeError(f"{done} of {total}")
+
+    con.on_progress = fail
+    with pytest.raises(RuntimeError, match="1 of 1"):
+        con.execute("OPTIMIZE t")
+    con.on_progress = None
+    assert fragments(con) == [("inline", 1, 0)]
+    assert is_sound(con)

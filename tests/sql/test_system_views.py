@@ -145,7 +145,7 @@ def test_deletion_vectors_and_compositions(lake: lakelite.Connection) -> None:
         lake.execute(f"insert into t values ({n}), ({n + 10})")
         if n == 1:
             lake.execute("delete from t where a = 0")
-    flushed = rows(lake, "select snapshot_id from lake.snapshots where operation = 'FLUSH'")[0][0]
+    flushed = rows(lake, "select snapshot_id from lake.snapshots where operation = 'UPKEEP'")[0][0]
     found = rows(lake, "from lake.compositions order by source_order")
     output = rows(lake, "select fragment_id, table_id from lake.fragments where table_name = 't'")
     assert len(output) == 1

@@ -314,7 +314,7 @@ def test_a_write_that_runs_again_asks_again(con: Any, other: Any) -> None:
 
 def test_many_rows_and_snapshots(con: Any) -> None:
     """More deleted rows than are listed in a scan, several times in one file, and many snapshots."""
-    con.execute("SET inline_rows = 0")
+    con.execute("SET inline_rows = 0; SET upkeep = off")
     con.execute("CREATE TABLE big AS SELECT range AS a FROM range(200000)")  # 6
     for rest in range(5):
         con.execute("DELETE FROM big WHERE a % 11 = ?", [rest])  # 7 to 11
