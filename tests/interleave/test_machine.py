@@ -13,7 +13,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, Phase, note, settings
@@ -51,7 +51,7 @@ class Slot:
     view: Oracle | None = None
     base: int = 0
     log: list[Change] = field(default_factory=list)
-    saw: list[Counter[str]] = field(default_factory=list)  # the rows of each look, in the order of the log
+    told: list[Counter[str] | int] = field(default_factory=list)  # of each of the log: the rows of a look, the number of rows changed
 
     @property
     def shown(self) -> set[str]:
@@ -73,6 +73,7 @@ class Committed:
     supersedes: frozenset[str] = frozenset()
 
 
+UNCOUNTED = ("replace", "optimize")  # statements that tell of no number of rows
 READS_ITS_OWN = {"append from itself", "delete by subquery", "update by subquery", "overwrite"}
 READS_THE_OTHER = {"append from other", "append count", "delete by subquery", "update by subquery"}
 BLIND = ("append", "append two")
@@ -132,6 +133,8 @@ OPTIMIZES = (
 
 
 class Interleavings(RuleBasedStateMachine):
+    level: ClassVar[str] = "write serializable"  # of the open transactions
+
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
@@ -188,8 +191,8 @@ class Interleavings(RuleBasedStateMachine):
 
     def begin(self, slot: Slot) -> None:
         note(f"{slot.number}: BEGIN")
-        slot.con.execute("BEGIN")
-        slot.view, slot.base, slot.log, slot.saw = self.copy(), len(self.committed), [], []
+        slot.con.execute(f"BEGIN ISOLATION LEVEL {self.level}")
+        slot.view, slot.base, slot.log, slot.told = self.copy(), len(self.committed), [], []
 
     def copy(self) -> Oracle:
         """The oracle as it is now."""
@@ -202,28 +205,25 @@ class Interleavings(RuleBasedStateMachine):
         return copy
 
     def looks_differ(self, slot: Slot) -> bool:
-        """Whether the transaction, run on the head, would be shown other rows than it was."""
-        head, saw = self.copy(), iter(slot.saw)
+        """Whether the transaction, run on the head, would be told something else of what its level promises."""
+        head = self.copy()
         try:
-            for change in slot.log:
-                if not change.shows:
-                    head.run(change.sql)
-                elif multiset(head.duck.execute(change.sql).fetchall()) != next(saw):
-                    return True
+            now = [self.told_of(head, change) for change in slot.log]
         finally:
             head.close()
-        return False
+        promised = [c.shows is not None or (self.level == "serializable" and c.kind not in UNCOUNTED) for c in slot.log]
+        return any(p and a != b for p, a, b in zip(promised, slot.told, now, strict=True))
+
+    @staticmethod
+    def told_of(oracle: Oracle, change: Change) -> Counter[str] | int:
+        return multiset(oracle.duck.execute(change.sql).fetchall()) if change.shows else oracle.run(change.sql)
 
     def run(self, slot: Slot, change: Change) -> None:
         note(f"{slot.number}: {change.sql}")
         cursor = slot.con.execute(change.sql)
         assert slot.view is not None
-        if change.shows:
-            slot.saw.append(multiset(cursor.fetchall()))
-            assert slot.saw[-1] == multiset(slot.view.duck.execute(change.sql).fetchall())
-        else:
-            count = slot.view.run(change.sql)
-            assert change.kind == "replace" or cursor.rowcount == count
+        slot.told.append(self.told_of(slot.view, change))
+        assert change.kind in UNCOUNTED or slot.told[-1] == (multiset(cursor.fetchall()) if change.shows else cursor.rowcount)
         slot.log.append(change)
 
     def alone(self, change: Change, winner: Change) -> None:
@@ -242,7 +242,7 @@ class Interleavings(RuleBasedStateMachine):
             is_superseded = bool(met) and superseded([change], self.committed[-1:])
             counts = self.land([] if is_superseded else [change]) or [0]
             outcomes["superseded"] += is_superseded
-            assert change.kind in ("replace", "optimize") or [cursor.rowcount] == counts
+            assert change.kind in UNCOUNTED or [cursor.rowcount] == counts
         pairs.update((change.kind, w.kind) for w in met)
         self.compare()
 
@@ -297,16 +297,17 @@ class Interleavings(RuleBasedStateMachine):
     @staticmethod
     def check_needed(conflict: lakelite.TransactionConflict, *, may_conflict: bool) -> None:
         assert may_conflict, f"needless: {conflict}"
-        assert {c.kind for c in conflict.conflicts} == {"read changed"}
+        assert {c.kind for c in conflict.conflicts} <= {"read changed", "row count changed"}
 
     def take_over(self, slot: Slot, winners: list[Committed], writes: list[Change], *, differ: bool) -> None:
         """Runs the transaction on the oracle. What it was shown has to come out the same, unless blind appends made the difference."""
         if writes:
-            assert not differ or any(w.blind and w.touched for w in winners), "rows were handed out that would be others now, and it committed"
+            is_blind = self.level != "serializable" and any(w.blind and w.touched for w in winners)
+            assert not differ or is_blind, "something was handed out that would be another now, and it committed"
             met = any(table in {c.table for c in writes} for w in winners for table, _ in w.kinds)
             outcomes["met winners" if met else "met none"] += 1
             pairs.update((c.kind, kind) for c in writes for w in winners for table, kind in w.kinds if table == c.table)
-            if superseded(slot.log, winners):
+            if self.level != "serializable" and superseded(slot.log, winners):
                 outcomes["superseded"] += 1
                 writes = []
             self.land(writes, looked=slot.shown)
@@ -330,8 +331,15 @@ class Interleavings(RuleBasedStateMachine):
         assert got == want, "; ".join(f"{t}: too much {got[t] - want[t]}, missing {want[t] - got[t]}" for t in TABLES)
 
 
+class SerializableInterleavings(Interleavings):
+    """Numbers of rows are promised as well, and rows of blind appends count."""
+
+    level = "serializable"
+
+
 @pytest.mark.timeout(400)
-def test_interleavings_are_as_one_after_the_other() -> None:
+@pytest.mark.parametrize("machine", [Interleavings, SerializableInterleavings])
+def test_interleavings_are_as_one_after_the_other(machine: type[Interleavings]) -> None:
     pairs.clear()
     outcomes.clear()
     checks = settings(max_examples=14, stateful_step_count=40, deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck))
@@ -339,7 +347,7 @@ def test_interleavings_are_as_one_after_the_other() -> None:
     met: set[tuple[str, str]] = set()
     for _ in range(4):  # what is drawn is random: what has to be reached is drawn for a little longer where it was not
         try:
-            run_state_machine_as_test(Interleavings, settings=checks)
+            run_state_machine_as_test(machine, settings=checks)
         except BaseException:
             print(f"reached: {dict(outcomes)}, {dict(pairs)}")
             raise
