@@ -177,6 +177,10 @@ class Interleavings(RuleBasedStateMachine):
                 self.upkeep(r.choice(TABLES), r.choice(("flush", *OPTIMIZES)))
             case 11:
                 self.optimize(r.choice(TABLES), r.choice(OPTIMIZES), statement(r))
+            case 12 if r.random() < 0.2:  # a meeting that chance alone seldom brings about
+                t, k = r.choice(TABLES), r.randrange(KEYS)
+                append, replace = Change("append", f"INSERT INTO {t} VALUES ({k}, 1)", t), "CREATE OR REPLACE TABLE {} (k INTEGER, v INTEGER)"
+                self.alone(append, Change("replace", replace.format(t), t))
             case 1 | 2 | 12:
                 change = statement(r)
                 self.alone(change, statement(r) if r.random() < 0.8 else optimization(r.choice(TABLES), r.choice(OPTIMIZES)))
