@@ -9,7 +9,6 @@ under the lock, more of it outside again. The last attempt does all under the lo
 from __future__ import annotations
 
 import itertools
-import json
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -265,7 +264,7 @@ def _winners(catalog: Catalog, base: int, head: int) -> list[Winner]:
         else:
             effects.setdefault(snapshot_id, {})[table_id] = Effect(frozenset(kinds.split(",")), added, removed)
     return [
-        Winner(r[0], r[1], r[2], tuple(json.loads(r[3])), r[4], bool(r[5]), r[6], effects.get(r[0], {}), r[0] in namespace)
+        Winner(r[0], r[1], r[2], r[3], r[4], bool(r[5]), r[6], effects.get(r[0], {}), r[0] in namespace)
         for r in catalog.rows("winners", base=base, head=head)
     ]
 

@@ -283,7 +283,7 @@ BUGS = (
     ),
     Bug(
         "what a winner defined anew is not noticed", resolve.meetings,
-        "effect.kinds & set(get_args(Theirs))", 'effect.kinds & {"append", "overwrite"}',
+        "effect.kinds & _THEIRS", 'effect.kinds & {"append", "overwrite"}',
         pair(DELETE_AND_APPEND, "replace, not null and default", explicit=True),
     ),
     Bug(
