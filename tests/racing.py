@@ -38,7 +38,7 @@ def meeting(*wins: Callable[[], object]) -> Iterator[None]:
     assert not left, f"{len(left)} winners never ran"
 
 
-def race(work: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+def race(work: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], patience_s: float = PATIENCE_S) -> list[Any]:
     """Runs `work(barrier, *arguments[i])` in a process each, all at once; what each gave, in that order. A failure of one raises."""
     context = multiprocessing.get_context("spawn")
     barrier, answers = context.Barrier(len(arguments)), context.Queue()
@@ -46,7 +46,7 @@ def race(work: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list
     for process in processes:
         process.start()
     try:
-        found = dict(answers.get(timeout=PATIENCE_S) for _ in processes)
+        found = dict(answers.get(timeout=patience_s) for _ in processes)
         for process in processes:
             process.join(PATIENCE_S)
     finally:

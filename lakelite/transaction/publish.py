@@ -71,11 +71,16 @@ def publish(
         _one(writer.run("end_schema", snapshot=snapshot, schema_id=schema_id), f"schema {schema_id}")
     for table_id in changes.reads.keys() | changes.shown.keys():
         writer.run("add_read", snapshot=snapshot, table_id=table_id)
-    for line in ledger:
-        writer.run(
-            "add_resolution", snapshot=snapshot, winner=line.winner_snapshot_id, table_id=line.table_id, rung=line.rung,
-            row_count=line.row_count, explanation=line.explanation,
-        )  # fmt: skip
+    writer.run_many(
+        "add_resolution",
+        (
+            {
+                "snapshot": snapshot, "winner": line.winner_snapshot_id, "table_id": line.table_id, "rung": line.rung,
+                "row_count": line.row_count, "explanation": line.explanation,
+            }
+            for line in ledger
+        ),
+    )  # fmt: skip
     return Published(snapshot, fragments, clutter)
 
 

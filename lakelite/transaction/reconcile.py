@@ -7,7 +7,6 @@ conflict that is raised. Takes no lock and publishes nothing; `commit.py` is the
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -134,7 +133,7 @@ def _winners(catalog: Catalog, base: int, head: int) -> list[Winner]:
         else:
             effects.setdefault(snapshot_id, {})[table_id] = Effect(frozenset(kinds.split(",")), added, removed)
     return [
-        Winner(r[0], r[1], r[2], tuple(json.loads(r[3])), r[4], bool(r[5]), r[6], effects.get(r[0], {}), r[0] in namespace)
+        Winner(r[0], r[1], r[2], r[3], r[4], bool(r[5]), r[6], effects.get(r[0], {}), r[0] in namespace)
         for r in catalog.rows("winners", base=base, head=head)
     ]
 

@@ -48,8 +48,7 @@ def rehearse(tx: Transaction, catalog: Catalog) -> list[Row]:
 
 
 def _resolved(line: Resolution, winner: Winner) -> Row:
-    statement = "; ".join(winner.statements) or winner.operation
-    return (line.winner_snapshot_id, line.table, "commit", line.rung, line.row_count, line.explanation, winner.author, statement)
+    return (line.winner_snapshot_id, line.table, "commit", line.rung, line.row_count, line.explanation, winner.author, winner.statement)
 
 
 def _refused(conflict: Conflict) -> Row:
@@ -61,5 +60,4 @@ def _refused(conflict: Conflict) -> Row:
 
 def _failed(error: Error, winners: Sequence[Winner]) -> Row:
     last = winners[-1] if winners else None
-    statement = None if last is None else "; ".join(last.statements) or last.operation
-    return (last and last.snapshot_id, None, "error", 5, None, str(error.message), last and last.author, statement)
+    return (last and last.snapshot_id, None, "error", 5, None, str(error.message), last and last.author, last and last.statement)

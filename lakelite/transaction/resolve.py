@@ -6,6 +6,7 @@ verdict(…)               what the strongest rule of rules.py says, with the le
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -19,6 +20,16 @@ from lakelite.transaction.binding import is_replaced, lost
 from lakelite.transaction.changes import ChangeSet
 from lakelite.transaction.record import Differing
 from lakelite.transaction.rules import Mine, Rule, Theirs, redefining, rule
+
+_THEIRS = frozenset(get_args(Theirs))
+_WORDS = {
+    Rule.STANDS: "{mine} on {table} stands beside the {theirs} of snapshot {snapshot}",
+    Rule.REMAP: "{mine} on {table} was carried over the {theirs} of snapshot {snapshot}",
+    Rule.REEVALUATE: "{mine} on {table} was evaluated again on the rows that snapshot {snapshot} added or changed",
+    Rule.COMPARE: "the rows of {table} that were shown are the same after the {theirs} of snapshot {snapshot}",
+    Rule.REPLAY: "ran again on {table} as snapshot {snapshot} left it",
+    Rule.YIELD: "ran again on {table}, which snapshot {snapshot} had changed first",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +48,14 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Winner:
-    """A snapshot that landed after my base. `namespace`: it created or dropped a schema or a table."""
+    """A snapshot that landed after my base. `recorded`: its statements, as the catalog keeps them, since most winners' are never asked for.
+    `namespace`: it created or dropped a schema or a table.
+    """
 
     snapshot_id: int
     committed_at_us: int
     author: str | None
-    statements: tuple[str, ...]
+    recorded: str
     operation: str
     blind: bool
     transaction_id: str
@@ -52,6 +65,11 @@ class Winner:
     @property
     def committed_at(self) -> str:
         return datetime.fromtimestamp(self.committed_at_us / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+    @property
+    def statement(self) -> str:
+        """What it ran, or what kind of operation it was."""
+        return "; ".join(json.loads(self.recorded)) or self.operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +172,7 @@ def meetings(mine: Candidate, winners: Iterable[Winner], head: Namespace) -> lis
             found.append(Meeting(winner, None, "define", "schema", Rule.STANDS if fits else Rule.REPLAY))
         for table_id, effect in winner.effects.items():
             for one in did.get(table_id, ()):
-                for theirs in sorted(effect.kinds & set(get_args(Theirs))):
+                for theirs in sorted(effect.kinds & _THEIRS):
                     kind = cast(Theirs, theirs)
                     is_same = one in ("read", "shown") and table_id in mine.unaffected and kind not in redefining(mine.isolation)
                     met = Rule.STANDS if is_same else rule(one, kind, mine.isolation, blind_winner=winner.blind)
@@ -262,15 +280,8 @@ def _line(meeting: Meeting, names: Namespace) -> Resolution:
     snapshot = meeting.winner.snapshot_id
     effect = meeting.winner.effects.get(meeting.table_id) if meeting.table_id is not None else None
     rows = effect.rows_added + effect.rows_removed if effect else 0
-    words = {
-        Rule.STANDS: f"{meeting.mine} on {table} stands beside the {meeting.theirs} of snapshot {snapshot}",
-        Rule.REMAP: f"{meeting.mine} on {table} was carried over the {meeting.theirs} of snapshot {snapshot}",
-        Rule.REEVALUATE: f"{meeting.mine} on {table} was evaluated again on the rows that snapshot {snapshot} added or changed",
-        Rule.COMPARE: f"the rows of {table} that were shown are the same after the {meeting.theirs} of snapshot {snapshot}",
-        Rule.REPLAY: f"ran again on {table} as snapshot {snapshot} left it",
-        Rule.YIELD: f"ran again on {table}, which snapshot {snapshot} had changed first",
-    }
-    return Resolution(snapshot, meeting.table_id, table, _rung(meeting), rows, words[meeting.rule], meeting.rule in (Rule.REPLAY, Rule.YIELD))
+    words = _WORDS[meeting.rule].format(mine=meeting.mine, table=table, theirs=meeting.theirs, snapshot=snapshot)
+    return Resolution(snapshot, meeting.table_id, table, _rung(meeting), rows, words, meeting.rule in (Rule.REPLAY, Rule.YIELD))
 
 
 def _rung(meeting: Meeting) -> int:
@@ -362,7 +373,7 @@ def _conflict(
         winner_snapshot_id=winner.snapshot_id,
         winner_committed_at=winner.committed_at,
         winner_author=winner.author,
-        winner_statement="; ".join(winner.statements) or winner.operation,
+        winner_statement=winner.statement,
         statement=without_leading_comments(statement or mine.statement),
         explanation=why or explanation,
         what_to_do="create the table again, or leave it" if meeting.rule is Rule.GONE else again,

@@ -336,32 +336,36 @@ def test_snapshot_is_what_its_model_says(seed: bytes, tmp_path_factory: pytest.T
         w.execute("INSERT INTO t SELECT range, range % 4 FROM range(4); INSERT INTO t VALUES (4, 1), (5, 0); INSERT INTO s VALUES (0, 3), (1, 1)")
         if r.random() < 0.4:
             w.execute("DELETE FROM t WHERE k = 2")
-        base = {name: dict(w.execute(f"FROM {name}").fetchall()) for name in ("t", "s")}
         mine, wins = changes_of(r, 100), [changes_of(r, 200 + 100 * i) for i in range(r.randrange(1, 4))]
-        m.execute("BEGIN")
-        view, theirs = Model(base), Model(base)
-        for sql in mine:
-            m.execute(sql)
-            view.run(sql)
-        assert {name: dict(m.execute(f"FROM {name}").fetchall()) for name in base} == view.tables()
-        for statements in wins:
-            w.execute("; ".join(["BEGIN", *statements, "COMMIT"]))
-            for sql in statements:
-                theirs.run(sql)
-            if r.random() < 0.4:
-                flush(w, r.choice(("t", "s")))
-        head, done = theirs.tables(), view.tables()
-        both = {n: view.changed[n] & theirs.changed[n] & base[n].keys() for n in base}
-        is_contested = any(k in done[n] or k in head[n] for n, keys in both.items() for k in keys)
-        lost = conflict(m)
-        assert (lost is not None) == is_contested, (base, mine, wins, lost)
-        want = head if is_contested else {n: laid_over(base[n], done[n], view.changed[n] & base[n].keys(), head[n]) for n in base}
-        assert {name: dict(w.execute(f"FROM {name}").fetchall()) for name in base} == want, (base, mine, wins)
-        assert [len(w.execute(f"FROM {n}").fetchall()) for n in base] == [len(want[n]) for n in base]
-        if lost is not None:
-            assert (lost.kind, lost.accepted_at) == ("changed first", DEFAULT)
-        view.close()
-        theirs.close()
+        follows_its_model(m, w, mine, wins, lambda: flush(w, r.choice(("t", "s"))) if r.random() < 0.4 else None)
+
+
+def follows_its_model(m: Any, w: Any, mine: list[str], wins: list[list[str]], after_each: Callable[[], None]) -> None:
+    """`mine` as a transaction of m, at `snapshot`, that w's transactions `wins` overtake: what lands and what conflicts is what the model says."""
+    base = {name: dict(w.execute(f"FROM {name}").fetchall()) for name in ("t", "s")}
+    m.execute("BEGIN")
+    view, theirs = Model(base), Model(base)
+    for sql in mine:
+        m.execute(sql)
+        view.run(sql)
+    assert {name: dict(m.execute(f"FROM {name}").fetchall()) for name in base} == view.tables()
+    for statements in wins:
+        w.execute("; ".join(["BEGIN", *statements, "COMMIT"]))
+        for sql in statements:
+            theirs.run(sql)
+        after_each()
+    head, done = theirs.tables(), view.tables()
+    both = {n: view.changed[n] & theirs.changed[n] & base[n].keys() for n in base}
+    is_contested = any(k in done[n] or k in head[n] for n, keys in both.items() for k in keys)
+    lost = conflict(m)
+    assert (lost is not None) == is_contested, (base, mine, wins, lost)
+    want = head if is_contested else {n: laid_over(base[n], done[n], view.changed[n] & base[n].keys(), head[n]) for n in base}
+    assert {name: dict(w.execute(f"FROM {name}").fetchall()) for name in base} == want, (base, mine, wins)
+    assert [len(w.execute(f"FROM {n}").fetchall()) for n in base] == [len(want[n]) for n in base]
+    if lost is not None:
+        assert (lost.kind, lost.accepted_at) == ("changed first", DEFAULT)
+    view.close()
+    theirs.close()
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import banking
 import pytest
 import racing
 
 import lakelite
 
 WORKERS = 4
+CLERKS = 8
+BANK_S = float(os.environ.get("LAKELITE_BANK_SECONDS", "20"))  # by hand: minutes
 
 
 def rows(con: Any, sql: str) -> list[tuple[Any, ...]]:
@@ -51,6 +56,24 @@ def test_a_process_that_compacts_lands_between_others_that_write(lake: Any, tmp_
     assert rows(lake, "SELECT * FROM t WHERE k > 999") == own
     assert [f for f in lake.execute("CHECK LAKE").fetchall() if f[0] == "error"] == []
     history_is_a_chain(lake)
+
+
+@pytest.mark.timeout(200 + 2 * BANK_S)
+def test_a_bank_whose_money_is_moved_while_its_files_are_compacted(lake: Any, tmp_path: Path) -> None:
+    banking.found(lake)
+    seen = racing.race(banking.work, [(str(tmp_path / "lake"), n, BANK_S) for n in range(CLERKS)], racing.PATIENCE_S + BANK_S)
+    hits, done = sum((h for h, _, _ in seen), Counter()), sum((d for _, d, _ in seen), Counter())
+    print(f"{done.total()} actions, {sum(c for _, _, c in seen)} conflicts of transactions that had looked: {dict(done)}")
+    assert done.keys() == {action.__name__ for action in banking.ACTIONS}, "each kind of action met the others"
+    bank = rows(lake, f"SELECT id, hits FROM accounts WHERE id < {banking.ACCOUNTS}")
+    assert bank == [(i, hits[i]) for i in range(banking.ACCOUNTS)], "no change of a row was lost or done twice"
+    assert rows(lake, "SELECT sum(balance) FROM accounts") == [(banking.WHOLE,)]
+    assert rows(lake, "SELECT total, count(*) FROM audits GROUP BY ALL") == [(banking.WHOLE, done["audit"])]
+    assert rows(lake, f"SELECT sum(balance), max(hits) FROM accounts WHERE id >= {banking.ACCOUNTS}") in ([(0, 0)], [(None, None)])
+    assert [f for f in lake.execute("CHECK LAKE").fetchall() if f[0] == "error"] == []
+    history_is_a_chain(lake)
+    for name in ("accounts", "audits"):
+        assert banking.plain(tmp_path / "lake", name) == rows(lake, f"FROM {name}")
 
 
 def test_counters_add_up_exactly(lake: Any, tmp_path: Path) -> None:
