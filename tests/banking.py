@@ -83,7 +83,7 @@ class Clerk:
         """Makes some empty accounts of its own, and deletes those of before."""
         self.con.execute("DELETE FROM accounts WHERE id BETWEEN ? AND ?", [self.own, self.own + 999])
         rows = [(self.own + i, 0, 0) for i in range(self.r.randrange(1, 6))]
-        self.con.executemany("INSERT INTO accounts VALUES (?, ?, ?)", rows)
+        self.con.executemany("INSERT INTO accounts (id, balance, hits) VALUES (?, ?, ?)", rows)
 
     def audit(self) -> None:
         """By a statement that reads what the others write, so that it runs again on the head."""
@@ -96,6 +96,16 @@ class Clerk:
     def optimize(self) -> None:
         self.con.execute(self.r.choice(("OPTIMIZE accounts", "OPTIMIZE accounts ZORDER BY (balance, id)", "OPTIMIZE accounts WHERE id < 10")))
 
+    def alter(self) -> None:
+        """Columns that nobody means come and go."""
+        changes = (
+            "ADD COLUMN IF NOT EXISTS note VARCHAR",
+            "DROP COLUMN IF EXISTS note",
+            "ALTER COLUMN hits SET DEFAULT 0",
+            "ALTER COLUMN hits DROP DEFAULT",
+        )
+        self.con.execute(f"ALTER TABLE accounts {self.r.choice(changes)}")
+
 
 ACTIONS: dict[Callable[[Clerk], None], int] = {  # with weights
     Clerk.transfer: 6,
@@ -106,6 +116,7 @@ ACTIONS: dict[Callable[[Clerk], None], int] = {  # with weights
     Clerk.audit: 2,
     Clerk.look: 2,
     Clerk.optimize: 1,
+    Clerk.alter: 1,
 }
 
 
@@ -118,7 +129,7 @@ def found(con: Any) -> None:
 def work(barrier: Any, path: str, number: int, seconds: float) -> tuple[Counter[int], Counter[str], int]:
     """Random actions until the time is over; see Clerk."""
     with lakelite.connect(path, autocommit=True, author=f"clerk {number}") as con:
-        con.execute("SET inline_rows = 20; SET flush_fragments = 30; SET target_file_rows = 30; SET rewrite_deleted_percent = 10")
+        con.execute("SET inline_rows = 20; SET flush_fragments = 30; SET target_file_rows = 30; SET rewrite_percent = 10")
         clerk = Clerk(con, random.Random(number), own=1000 * (number + 1))
         barrier.wait(seconds + 100)
         end = time.monotonic() + seconds
