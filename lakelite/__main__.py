@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="LEVEL",
         type=_level,
         default=LEVELS[0],
-        help=f"{LEVELS[0]}, the default; {' and '.join(LEVELS[1:])} are not available yet",
+        help=f"{LEVELS[0]}, the default, {LEVELS[1]} or {LEVELS[2]}",
     )
     parser.add_argument("--safe", action="store_true", help="not available yet")
     parser.add_argument("--version", action="version", version=f"lakelite {__version__}")

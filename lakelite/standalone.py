@@ -52,9 +52,10 @@ def _set_option(lake: Lake, tx: Transaction | None, operation: st.SetOption, cal
     """SET and RESET: one of DuckDB's settings that are passed on, or one of ours; for the lake with SET GLOBAL."""
     name = operation.name.lower()
     if name in DUCKDB_SETTINGS:
-        if name in RESULT_SETTINGS and tx is not None and tx.log:
+        if name in RESULT_SETTINGS and tx is not None and tx.events:
             raise ProgrammingError(
-                f"{name} cannot be changed once a transaction has written", hint="its statements may have to run again; set it before BEGIN"
+                f"{name} cannot be changed once a transaction has written, or was shown rows",
+                hint="its statements may have to run again; set it before BEGIN",
             )
         text = literal(str(_setting_value(lake, operation.value, call))) if operation.value and call.values else operation.value
         lake.engine.do(f"RESET GLOBAL {name}" if text is None else f"SET GLOBAL {name} = {text}")

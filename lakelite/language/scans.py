@@ -17,7 +17,8 @@ from lakelite.model import MAIN_SCHEMA, Conjunct, Table, fold
 if TYPE_CHECKING:
     from sqlglot import exp
 
-BY_STRING = frozenset(("query", "query_table", "table_changes"))  # they read the table that a string names
+_BY_STRING = frozenset(("query", "query_table", "table_changes"))  # they read the table that a string names
+_CLAUSES = frozenset("with_ with expressions from_ from joins where group having qualify windows order distinct limit offset kind".split())
 _KINDS = frozenset(("", "INNER", "CROSS"))
 
 
@@ -29,8 +30,10 @@ def scans(text: str, table: Table, parameters: Mapping[str, object]) -> list[tup
     from sqlglot import exp
 
     names = mentions(text)
-    tree = None if names & BY_STRING else parsed(text)
-    if tree is None or any(fold(cte.alias) == fold(table.name) for cte in tree.find_all(exp.CTE)):
+    tree = None if names & _BY_STRING else parsed(text)
+    if tree is None or tree.find(exp.TableSample) or any(not isinstance(node.this, exp.Identifier) for node in tree.find_all(exp.Table)):
+        return None  # a function may read the table too, and a sample depends on the rows that are left out
+    if any(fold(cte.alias) == fold(table.name) for cte in tree.find_all(exp.CTE)):
         return None
     found = []
     for node in tree.find_all(exp.Table):
@@ -62,6 +65,8 @@ def _conditions(node: exp.Table, table: Table, parameters: Mapping[str, object])
 
 def _is_plain(node: exp.Table, select: exp.Select) -> bool:
     """Whether the WHERE of the SELECT is all that comes between the table's rows and anybody who looks at them."""
+    if any(value for key, value in select.args.items() if key not in _CLAUSES):
+        return False
     joins = select.args.get("joins") or ()
     is_bare = not any(value for key, value in node.args.items() if key not in ("this", "db", "alias"))
     alias = node.args.get("alias")

@@ -14,6 +14,8 @@ MOST_SORT_COLUMNS = 8
 def read_check(reader: Reader) -> CheckLake:
     """Behind CHECK: LAKE."""
     reader.expect("LAKE")
+    if reader.sees("REPAIR"):
+        raise reader.unsupported("CHECK LAKE REPAIR", "CHECK LAKE says of each finding what to do", reader.index)
     reader.finish()
     return CheckLake()
 

@@ -111,7 +111,7 @@ def create_table_as(execution: Execution, work: ch.Work, operation: st.CreateTab
         changes = replace(changes, external=changes.external or call.text)
     kind: ch.Kind = "overwrite" if existing is not None else "append"
     changes = changes.with_change(ch.append(changes.change_of(table), staged, kind))
-    return Done(replace(new, changes=changes), staged.fragment.row_count if staged else 0)
+    return Done(replace(new, changes=changes), staged.fragment.row_count if staged else 0, tables=reads.tables)
 
 
 def drop_table(execution: Execution, work: ch.Work, operation: st.DropTable, call: Call) -> Done:

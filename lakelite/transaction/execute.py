@@ -108,7 +108,9 @@ def insert(execution: Execution, work: ch.Work, operation: st.Insert, call: Call
         change = ch.overwrite(change, execution.state(work, table))
         changes = replace(changes, blind=False)
     changes = changes.with_change(ch.append(change, staged, "overwrite" if operation.overwrite else "append"))
-    return Done(replace(work, changes=changes), _rows(staged), constant=staged if constant else None, is_constant=constant)
+    kept = staged if constant else None
+    done = Done(replace(work, changes=changes), _rows(staged), constant=kept, is_constant=constant)
+    return replace(done, tables=reads.tables, repeatable=not reads.external)
 
 
 def _is_as_in_base(change: ch.TableChange) -> bool:
@@ -165,7 +167,9 @@ def insert_many(execution: Execution, work: ch.Work, operation: st.Insert, call:
     change = work.changes.change_of(table)
     constant = not reads.tables and _is_as_in_base(change)
     changes = _read(work.changes, reads, call, constant=constant).with_change(ch.append(change, staged, "append"))
-    return Done(replace(work, changes=changes), _rows(staged), constant=staged if constant else None, is_constant=constant)
+    kept = staged if constant else None
+    done = Done(replace(work, changes=changes), _rows(staged), constant=kept, is_constant=constant)
+    return replace(done, tables=reads.tables, repeatable=not reads.external)
 
 
 def copy_from(execution: Execution, work: ch.Work, operation: st.CopyFrom, call: Call) -> Done:
@@ -176,7 +180,7 @@ def copy_from(execution: Execution, work: ch.Work, operation: st.CopyFrom, call:
     change = work.changes.change_of(table)
     constant = _is_as_in_base(change)
     changes = _read(work.changes, source.Reads(external=True), call, constant=constant).with_change(ch.append(change, staged, "append"))
-    return Done(replace(work, changes=changes), _rows(staged), constant=staged if constant else None, is_constant=constant)
+    return Done(replace(work, changes=changes), _rows(staged), constant=staged if constant else None, is_constant=constant, repeatable=False)
 
 
 def append(execution: Execution, work: ch.Work, operation: st.Append, call: Call) -> Done:
@@ -190,7 +194,7 @@ def append(execution: Execution, work: ch.Work, operation: st.Append, call: Call
     change = work.changes.change_of(table)
     constant = _is_as_in_base(change)
     changes = _read(work.changes, source.Reads(external=True), call, constant=constant).with_change(ch.append(change, staged, "append"))
-    return Done(replace(work, changes=changes), _rows(staged), constant=staged if constant else None, is_constant=constant)
+    return Done(replace(work, changes=changes), _rows(staged), constant=staged if constant else None, is_constant=constant, repeatable=False)
 
 
 def _check_names(table: Table, rows: Rows) -> None:
@@ -230,7 +234,7 @@ def delete(execution: Execution, work: ch.Work, operation: st.Delete, call: Call
     found = match.deleted(execution, work, table, operation, call)
     changes = _looked(changes, found, operation, table, call)
     change = ch.delete(changes.change_of(table), found.positions, "delete")
-    return Done(replace(work, changes=changes.with_change(change)), found.count)
+    return Done(replace(work, changes=changes.with_change(change)), found.count, tables=_read_by(found, operation, table))
 
 
 def _looked(changes: ch.ChangeSet, found: match.Matched, operation: st.Delete | st.Update, table: Table, call: Call) -> ch.ChangeSet:
@@ -238,7 +242,11 @@ def _looked(changes: ch.ChangeSet, found: match.Matched, operation: st.Delete | 
     if operation.row_local:
         return changes
     external = changes.external or (call.text if found.reads.external else None)
-    return replace(changes.with_reads(found.reads.tables | {table.table_id}, call.text), external=external)
+    return replace(changes.with_reads(_read_by(found, operation, table), call.text), external=external)
+
+
+def _read_by(found: match.Matched, operation: st.Delete | st.Update, table: Table) -> frozenset[int]:
+    return frozenset() if operation.row_local else found.reads.tables | {table.table_id}
 
 
 def truncate(execution: Execution, work: ch.Work, operation: st.Truncate, call: Call) -> Done:
@@ -251,4 +259,4 @@ def update(execution: Execution, work: ch.Work, operation: st.Update, call: Call
     found = match.updated(execution, work, table, operation, call)
     changes = _looked(replace(work.changes, blind=False), found, operation, table, call)
     change = ch.append(ch.delete(changes.change_of(table), found.positions, "update"), found.staged, "update")
-    return Done(replace(work, changes=changes.with_change(change)), found.count)
+    return Done(replace(work, changes=changes.with_change(change)), found.count, tables=_read_by(found, operation, table))

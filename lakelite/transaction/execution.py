@@ -101,7 +101,7 @@ class Done:
 
     `again(rows_per_batch)` runs a query once more, as a stream; None where that could give other rows.
     `constant`: the fragment of a statement that read nothing of the lake, which a replay uses again as it is.
-    `tables`: of a query, the lake tables that it read; not `repeatable`: it also read what is the caller's.
+    `tables`: the lake tables that it read; not `repeatable`: it also read what is the caller's.
     """
 
     work: ch.Work

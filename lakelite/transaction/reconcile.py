@@ -7,7 +7,7 @@ conflict that is raised. Takes no lock and publishes nothing; `commit.py` is the
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from lakelite import deletion, steps
@@ -17,13 +17,14 @@ from lakelite.contents import Namespace
 from lakelite.errors import Conflict, Error, OperationalError, ProgrammingError, TransactionConflict
 from lakelite.language import statements as st
 from lakelite.language.parse import mentions
+from lakelite.language.reads import names_read
 from lakelite.language.tokens import without_leading_comments
 from lakelite.transaction import resolve
 from lakelite.transaction.binding import names_at
 from lakelite.transaction.changes import Work
 from lakelite.transaction.delta import Delta
 from lakelite.transaction.rebase import Rebased, delta_of, rebase
-from lakelite.transaction.record import Differing, Failed, Logged, Undone, looks
+from lakelite.transaction.record import Differing, Event, Failed, Logged, Undone, looks
 from lakelite.transaction.resolve import Candidate, Effect, Resolution, Verdict, Winner
 from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.unaffected import is_unaffected
@@ -83,10 +84,20 @@ def _candidate(tx: Transaction, head: LakeView, won: list[Winner], statement: st
     own = any(one.saw_own and one.may_change(touched - unaffected) for one in looks(tx.events))
     promised = tx.promises_all and any(isinstance(e, Failed) or (isinstance(e, Undone) and e.is_promised) for e in tx.events)
     words, read = (_words(tx), _read_words(tx)) if won else (None, None)
+    undone = frozenset(_undone_targets(tx.events))
     return Candidate(
         tx.work.changes, tx.base.namespace, tx.explicit, statement, tx.isolation, words, read, unaffected, own, promised,
-        tx.isolation == "write serializable" and tx.execution.limits.overwrite_append == "supersede",
+        tx.isolation == "write serializable" and tx.execution.limits.overwrite_append == "supersede", tx.base.bound, undone,
     )  # fmt: skip
+
+
+def _undone_targets(events: Iterable[Event], *, inside: bool = False) -> Iterator[int]:
+    """The tables of statements that were taken back and have to run again all the same."""
+    for event in events:
+        if isinstance(event, Undone):
+            yield from _undone_targets(event.events, inside=True)
+        elif inside and isinstance(event, Logged) and event.table is not None:
+            yield event.table.table_id
 
 
 def _words(tx: Transaction) -> frozenset[str] | None:
@@ -101,26 +112,26 @@ def _words(tx: Transaction) -> frozenset[str] | None:
 
 
 def _read_words(tx: Transaction) -> frozenset[str] | None:
-    """The names in what the statements and the queries that were shown read, folded; None where one reads all columns."""
-    texts = [text for entry in tx.log for text in _reading(entry)] + [one.call.text for one in looks(tx.events)]
-    if any("*" in text for text in texts):
-        return None
-    found = frozenset().union(*map(mentions, texts))
-    return None if {"from", "table"} & found and "select" not in found else found
+    """The names in what the statements and the queries that were shown read, folded; None where one may read all columns."""
+    found: frozenset[str] = frozenset()
+    for text, tables in [piece for entry in tx.log for piece in _reading(entry)] + [(one.call.text, ()) for one in looks(tx.events)]:
+        names = names_read(text, tables)
+        if names is None:
+            return None
+        found |= names
+    return found
 
 
-def _reading(entry: Logged) -> list[str]:
-    """The parts of a statement that read columns."""
+def _reading(entry: Logged) -> list[tuple[str, tuple[str, ...]]]:
+    """The parts of a statement that read columns, as queries, with the names that mean its table in them."""
     operation = entry.operation
     if entry.is_constant or isinstance(operation, st.Truncate):
         return []
-    if isinstance(operation, st.Update):
-        parts = [operation.where, operation.ctes, *(a.value for a in operation.assignments)]
-    elif isinstance(operation, st.Delete):
-        parts = [operation.where, operation.ctes]
-    else:
-        return [entry.call.text]
-    return [part for sql in parts if sql is not None for part in sql.parts if isinstance(part, str)]
+    if not isinstance(operation, st.Update | st.Delete) or operation.ctes is not None:
+        return [(entry.call.text, ())]
+    parts = [operation.where, *(a.value for a in operation.assignments)] if isinstance(operation, st.Update) else [operation.where]
+    names = (operation.target.name, operation.alias or operation.target.name)
+    return [(f"SELECT ({part}\n)", names) for sql in parts if sql is not None for part in sql.parts if isinstance(part, str)]
 
 
 def _winners(catalog: Catalog, base: int, head: int) -> list[Winner]:

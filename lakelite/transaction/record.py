@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lakelite.language import statements as st
-from lakelite.model import Table
+from lakelite.model import Table, fold
 from lakelite.storage.fragment import Staged
 from lakelite.transaction.changes import Work
 from lakelite.transaction.execution import Call
@@ -20,7 +20,9 @@ from lakelite.transaction.view import LakeView
 class Logged:
     """A statement that wrote. `many`: the parameter sets of an executemany. `table`: its target, as it was then.
 
-    `constant`: the fragment of one that read nothing of the lake (`is_constant`), which is used again as it is.
+    `constant`: the fragment of one that read nothing of the lake (`is_constant`), which is used again as it is. `given`: the names,
+    folded, of the columns that it gave values to; None: all. Not `repeatable`: it read what is the caller's.
+    `tables`: the lake tables whose rows decided what it wrote.
     """
 
     operation: st.Operation
@@ -30,6 +32,9 @@ class Logged:
     is_constant: bool
     rowcount: int
     table: Table | None
+    given: frozenset[str] | None = None
+    repeatable: bool = True
+    tables: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,12 @@ class Undone:
     events: tuple[Event, ...]
 
     @property
+    def text(self) -> str:
+        """Its first statement."""
+        first = self.events[0]
+        return first.call.text if isinstance(first, Logged | Looked) else first.text
+
+    @property
     def is_promised(self) -> bool:
         """Whether a statement in it told of a number of rows, or of an error."""
         return any(isinstance(event, Logged | Failed) or (isinstance(event, Undone) and event.is_promised) for event in self.events)
@@ -85,7 +96,7 @@ Event = Logged | Looked | Failed | Undone
 class Differing:
     """Something that was handed out and would be something else now. `tables`: those that the statement read or changed, as far as it is known."""
 
-    kind: Literal["read changed", "row count changed", "error changed"]
+    kind: Literal["read changed", "row count changed", "error changed", "external data"]
     text: str
     tables: frozenset[int]
 
@@ -104,13 +115,14 @@ def looks(events: Iterable[Event]) -> Iterator[Looked]:
             yield from looks(event.events)
 
 
-def holds_for(table: Table | None, now: Table | None) -> bool:
-    """Whether rows that were made for `table` are right for what it is now: the same columns, of which none demands more."""
+def holds_for(table: Table | None, now: Table | None, given: frozenset[str] | None) -> bool:
+    """Whether rows that were made for `table` are right for what it is now: the same columns, of which none demands more, or was filled otherwise."""
     if table is None or now is None or table.table_id != now.table_id:
         return table is now
-    pairs = zip(table.visible, now.visible, strict=False)
-    same = all(a.field_id == b.field_id and a.default == b.default and (b.nullable or not a.nullable) for a, b in pairs)
-    return same and len(table.visible) == len(now.visible)
+    pairs = list(zip(table.visible, now.visible, strict=False))
+    same = all(a.field_id == b.field_id and (b.nullable or not a.nullable) for a, b in pairs)
+    filled = all(a.default == b.default or given is None or fold(a.name) in given for a, b in pairs)
+    return same and filled and len(table.visible) == len(now.visible)
 
 
 def undone(events: Sequence[Event], *, whole: bool) -> list[Event]:

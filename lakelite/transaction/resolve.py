@@ -15,8 +15,8 @@ from typing import Literal, cast, get_args
 from lakelite.contents import Namespace
 from lakelite.errors import Conflict
 from lakelite.language.tokens import without_leading_comments
-from lakelite.model import Isolation, Table, fold
-from lakelite.transaction.binding import is_replaced, lost
+from lakelite.model import Isolation, fold
+from lakelite.transaction.binding import demands_more, fills_late, is_replaced, lost
 from lakelite.transaction.changes import ChangeSet
 from lakelite.transaction.record import Differing
 from lakelite.transaction.rules import Mine, Rule, Theirs, redefining, rule
@@ -126,7 +126,8 @@ class Candidate:
     `unaffected`: tables that I read, or whose rows I was shown, and whose delta is empty. `looked_at_own`: I was shown rows of a
     table that winners touched and that I had written before, so that only running again tells what they would be now.
     `promised`: I was told of errors, or of statements that I undid, which would have to come out the same (at `serializable`).
-    `may_be_superseded`: the level and the setting overwrite_append allow it.
+    `may_be_superseded`: the level and the setting overwrite_append allow it. `bound`: tables that are shown under the names of an
+    older base than mine by now. `undone`: tables of statements that I took back, and that would have to run again.
     """
 
     changes: ChangeSet
@@ -140,6 +141,8 @@ class Candidate:
     looked_at_own: bool = False
     promised: bool = False
     may_be_superseded: bool = False
+    bound: frozenset[int] = frozenset()
+    undone: frozenset[int] = frozenset()
 
     def binds_anew(self, table_id: int) -> bool:
         """Whether I may as well meet another table under the name: DDL in autocommit runs again on the head, whatever that is."""
@@ -165,7 +168,7 @@ def _fits(mine: ChangeSet, head: Namespace) -> bool:
 def meetings(mine: Candidate, winners: Iterable[Winner], head: Namespace) -> list[Meeting]:
     """Every meeting, in the order of the winners."""
     fits = _fits(mine.changes, head)
-    did = _what_i_did(mine.changes)
+    did = _what_i_did(mine)
     found: list[Meeting] = []
     for winner in winners:
         if mine.changes.defines and winner.namespace:
@@ -182,7 +185,8 @@ def meetings(mine: Candidate, winners: Iterable[Winner], head: Namespace) -> lis
     return found
 
 
-def _what_i_did(mine: ChangeSet) -> dict[int, list[Mine]]:
+def _what_i_did(candidate: Candidate) -> dict[int, list[Mine]]:
+    mine = candidate.changes
     did: dict[int, list[Mine]] = {}
     for table_id, change in mine.tables.items():
         if not change.created:
@@ -192,7 +196,7 @@ def _what_i_did(mine: ChangeSet) -> dict[int, list[Mine]]:
             did[table_id] = sorted(kinds)
     for table_id in mine.reads:
         did.setdefault(table_id, []).append("read")
-    for table_id in mine.shown:
+    for table_id in mine.shown.keys() | candidate.undone:
         did.setdefault(table_id, []).append("shown")
     return did
 
@@ -213,12 +217,14 @@ def verdict(
     if must_run_again or (strongest is Rule.COMPARE and mine.looked_at_own) or (winners and mine.promised):
         strongest = max(strongest, Rule.REPLAY, key=lambda r: r.value)
     runs_again = strongest in (Rule.REPLAY, Rule.YIELD)
+    if runs_again and mine.explicit and mine.isolation == "snapshot":  # on the head it would see, and change, what winners left
+        conflicts += [_conflict(mine, replace(m, rule=Rule.YIELD)) for m in met if m.mine in _BY_ROWS and m.theirs != "compaction"]
     conflicts += [_conflict(mine, m, "schema changed", why) for m, why in _missing(mine, met, head, runs_again=runs_again)]
     if runs_again:
         conflicts += _no_replay(mine, met or [Meeting(winners[-1], None, "shown", "append", Rule.COMPARE)], head)
     if conflicts:
         return Verdict("conflict", conflicts=tuple(dict.fromkeys(conflicts)))
-    lines, bound = _ledger(met, mine.base), _bound(mine, met, head)
+    lines, bound = tuple(_told_of_lost(mine, line, met, head) for line in _ledger(met, mine.base)), _bound(mine, met, head)
     if runs_again:
         return Verdict("replay", lines, bound=bound)
     return Verdict("rebase", lines, moved=_tables(met, Rule.REMAP, Rule.REEVALUATE), evaluated=_tables(met, Rule.REEVALUATE), bound=bound)
@@ -226,6 +232,19 @@ def verdict(
 
 def _tables(met: Sequence[Meeting], *rules: Rule) -> frozenset[int]:
     return frozenset(m.table_id for m in met if m.table_id is not None and m.rule in rules)
+
+
+def _told_of_lost(mine: Candidate, line: Resolution, met: Sequence[Meeting], head: Namespace) -> Resolution:
+    """The line, with what became of values that I wrote to a column that its winner dropped."""
+    here = [m for m in met if m.table_id == line.table_id and m.winner.snapshot_id == line.winner_snapshot_id]
+    writes = any(m.theirs == "shrink" and m.mine in ("append", "update", "overwrite") for m in here)
+    if not writes or line.table_id is None or line.table_id not in head.by_id:
+        return line
+    gone = [c.name for c in lost(mine.base.by_id[line.table_id], head.by_id[line.table_id]) if mine.words is None or fold(c.name) in mine.words]
+    if not gone:
+        return line
+    text = f"snapshot {line.winner_snapshot_id} dropped {', '.join(gone)}: what was written to it is in no table"
+    return replace(line, explanation=text, noticeable=True)
 
 
 def _superseding(mine: Candidate, winners: Sequence[Winner]) -> int | None:
@@ -258,10 +277,12 @@ def _differs(mine: Candidate, one: Differing, winner: Winner, table_id: int | No
     what = {
         "read changed": f"its rows were shown to you, and snapshot {winner.snapshot_id} changed them ({theirs})",
         "row count changed": f"after snapshot {winner.snapshot_id} ({theirs}) your statement changes another number of rows than you were told",
+        "external data": "it read files or DataFrames and has to run again, which would not be exactly as it was",
         "error changed": f"after snapshot {winner.snapshot_id} ({theirs}) your statement does not fail as you were told that it did",
     }[one.kind]
     is_only_read = one.kind != "read changed" or table_id not in mine.changes.tables
-    accepted_at = ("snapshot" if one.kind == "read changed" else "write serializable") if is_only_read else None
+    is_default_enough = one.kind in ("row count changed", "error changed") or (mine.isolation == "serializable" and winner.blind)
+    accepted_at = "write serializable" if is_default_enough else "snapshot" if is_only_read else None
     return _conflict(mine, Meeting(winner, table_id, "shown", "update", Rule.COMPARE), one.kind, what, one.text, accepted_at)
 
 
@@ -296,11 +317,21 @@ def _is_replaced(mine: Candidate, head: Namespace, table_id: int) -> bool:
     return before is not None and after is not None and is_replaced(before, after)
 
 
+_BY_ROWS = ("delete", "update", "overwrite", "read", "shown")
+
+
 def _bound(mine: Candidate, met: Sequence[Meeting], head: Namespace) -> frozenset[int]:
-    """The tables for which the names of my base are still right: nobody redefined them, and I do not either."""
-    here = {m.table_id for m in met if m.table_id is not None and m.table_id in head.by_id and m.table_id in mine.base.by_id}
-    redefined = {m.table_id for m in met if m.mine == "define" or m.theirs in redefining(mine.isolation)}
-    return frozenset(k for k in here - redefined if not _is_replaced(mine, head, k))
+    """The tables for which the names of my base are still right: nobody dropped what they mean, and I do not redefine them myself."""
+    here = {m.table_id for m in met if m.table_id is not None}
+    defined = {m.table_id for m in met if m.mine == "define"}
+    there = (mine.bound | here) & head.by_id.keys() & mine.base.by_id.keys()
+    return frozenset(k for k in there - defined if _is_right(mine, [m for m in met if m.table_id == k], head, k))
+
+
+def _is_right(mine: Candidate, met: Sequence[Meeting], head: Namespace, table_id: int) -> bool:
+    base, now = mine.base.by_id[table_id], head.by_id[table_id]
+    is_redefined = any(m.theirs in redefining(mine.isolation) for m in met)
+    return not demands_more(base, now) and not (is_redefined and (lost(base, now) or fills_late(base, now)))
 
 
 def _read_and_lost(mine: Candidate, head: Namespace, table_id: int) -> list[str]:
@@ -315,8 +346,8 @@ def _missing(mine: Candidate, met: Sequence[Meeting], head: Namespace, *, runs_a
     """Columns that are gone and would have to be read again: rows of their tables are others now, or all has to run again."""
     found: list[tuple[Meeting, str]] = []
     for table_id in sorted(_bound(mine, met, head)):
-        here = [m for m in met if m.table_id == table_id]
-        if runs_again or max(m.rule.value for m in here) >= Rule.REEVALUATE.value:
+        here = [m for m in met if m.table_id == table_id] or list(met[:1])
+        if here and (runs_again or max(m.rule.value for m in here) >= Rule.REEVALUATE.value):
             reason = next((m for m in here if m.theirs == "shrink"), here[0])
             found += [
                 (reason, f'column "{name}" was dropped by snapshot {reason.winner.snapshot_id}') for name in _read_and_lost(mine, head, table_id)
@@ -346,14 +377,22 @@ def _unbound(mine: Candidate, met: Sequence[Meeting], head: Namespace) -> list[s
         if after is None:
             gone.append(f'table "{before.qualified}" was dropped')
         else:
-            lost = [name for name in _lost_columns(before, after) if mine.words is None or fold(name) in mine.words]
-            gone.extend(f'column "{before.qualified}.{name}" was dropped' for name in lost)
-    return gone
+            names = [c.name for c in lost(before, after) if mine.words is None or fold(c.name) in mine.words]
+            gone.extend(f'column "{before.qualified}.{name}" was dropped, or fields inside of it' for name in names)
+    for table_id in sorted(m.table_id for m in met if m.mine == "define" and m.table_id is not None):
+        gone += [f'column "{mine.base.by_id[table_id].qualified}.{name}" was renamed or dropped' for name in _moved_under_me(mine, head, table_id)]
+    return list(dict.fromkeys(gone))
 
 
-def _lost_columns(before: Table, after: Table) -> list[str]:
-    there = {fold(c.name) for c in after.columns}
-    return [c.name for c in before.visible if fold(c.name) not in there]
+def _moved_under_me(mine: Candidate, head: Namespace, table_id: int) -> list[str]:
+    """Of a table that I alter and whose rows I change as well: the columns whose names mean something else at the head, where mine run again."""
+    change, before, after = mine.changes.tables.get(table_id), mine.base.by_id.get(table_id), head.by_id.get(table_id)
+    if change is None or before is None or after is None:
+        return []
+    if "overwrite" in change.kinds or not change.kinds & {"append", "delete", "update"}:
+        return []
+    there = {(fold(c.name), c.field_id) for c in after.columns}
+    return [c.name for c in before.visible if (fold(c.name), c.field_id) not in there]
 
 
 def _conflict(

@@ -133,10 +133,11 @@ def _names(execution: Execution, work: ch.Work, text: str) -> tuple[list[Table],
     """
     names = execution.engine.table_names(_without_parameters(text))
     if names is None:
-        mentioned = mentions(text)
+        mentioned, named = mentions(text), _by_string(work, text)
+        is_any = not mentioned.isdisjoint(("query", "query_table"))  # they read by a text that only the run makes
         words = {unquote(text[token.start : token.end]) for token in lex(text) if token.kind in ("word", "quoted")}
         others = sorted(word for word in words if work.namespace.find(None, word) is None)
-        return [t for t in work.namespace.tables.values() if fold(t.name) in mentioned], others, True
+        return [t for t in work.namespace.tables.values() if is_any or fold(t.name) in mentioned or t.table_id in named], others, True
     found = _by_string(work, text)
     others = []
     external = bool(_FILE_FUNCTION.search(text))

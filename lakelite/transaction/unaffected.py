@@ -16,13 +16,13 @@ from lakelite.composition import Unplaced
 from lakelite.contents import TableState
 from lakelite.errors import Error
 from lakelite.language import statements as st
-from lakelite.language.parse import mentions, parse_script
-from lakelite.language.scans import BY_STRING, scans
-from lakelite.model import Conjunct, Table, fold, quote
+from lakelite.language.parse import parse_script
+from lakelite.language.scans import scans
+from lakelite.model import Conjunct, Table, quote
 from lakelite.storage.statistics import fragment_may_match
 from lakelite.transaction import changes as ch
 from lakelite.transaction import row_ids
-from lakelite.transaction.binding import lost
+from lakelite.transaction.binding import is_replaced, lost
 from lakelite.transaction.delta import Delta
 from lakelite.transaction.execution import Call
 from lakelite.transaction.record import Event, Logged, Looked, Undone
@@ -36,32 +36,40 @@ def is_unaffected(tx: Transaction, table: Table, delta: Delta) -> bool:
     try:
         if delta.is_empty:
             return True
-        return table.table_id not in tx.work.changes.tables and not lost(table, delta.head.table) and not _concerns(tx, table, delta)
+        return (
+            table.table_id not in tx.work.changes.tables
+            and not (lost(table, delta.head.table) or is_replaced(table, delta.head.table))
+            and not _concerns(tx, table, delta)
+        )
     except Unplaced:
         return False
 
 
 def _concerns(tx: Transaction, table: Table, delta: Delta) -> bool:
     wanted: list[tuple[Conjunct, ...]] = []
-    for call, is_many in _reads(tx.events, table):
-        found = None if is_many else scans(call.text, table, call.values)
+    for call, is_known in _reads(tx.events, table):
+        found = scans(call.text, table, call.values) if is_known else None
         if found is None:
             return True
         wanted += found
+    if not wanted:  # it was read, and by nothing that is on record
+        return True
     states = [row_ids.only(state, rows) for state, rows in ((delta.base, delta.removed), (delta.head.defined_as(table), delta.added)) if rows]
     return any(_holds_one(tx, state, conjuncts) for state in states for conjuncts in dict.fromkeys(wanted))
 
 
 def _reads(events: Sequence[Event], table: Table) -> Iterator[tuple[Call, bool]]:
-    """The statements that may have read the table, and whether each stands for many."""
+    """The statements that may have read the table, and whether it is known what of it."""
     for event in events:
         match event:
             case Undone():
                 yield from _reads(event.events, table)
             case Looked() if table.table_id in event.tables:
-                yield event.call, not isinstance(event.operation, st.Query)
-            case Logged() if mentions(event.call.text) & {fold(table.name), *BY_STRING}:
-                yield event.call, event.many is not None
+                yield event.call, isinstance(event.operation, st.Query)
+            case Logged() if table.table_id in event.tables:
+                yield event.call, event.many is None
+            case Logged() if isinstance(event.operation, st.AlterTable | st.RestoreTable):
+                yield event.call, False
 
 
 def _holds_one(tx: Transaction, state: TableState, conjuncts: tuple[Conjunct, ...]) -> bool:

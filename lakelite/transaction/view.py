@@ -40,6 +40,12 @@ class LakeView:
             self._states[table.table_id] = found
         return found
 
+    @property
+    def bound(self) -> frozenset[int]:
+        """The tables that are shown under other names than their own."""
+        own = {} if self._actual is None else self._actual.namespace.by_id
+        return frozenset(k for k, table in self.namespace.by_id.items() if k in own and own[k] != table)
+
     def under(self, namespace: Namespace) -> LakeView:
         """The same snapshot under other names of its tables and columns (binding.py)."""
         if namespace is self.namespace:

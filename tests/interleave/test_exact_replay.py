@@ -236,3 +236,40 @@ def test_the_last_attempt_runs_under_the_commit_lock(pair, settings, locks):
     assert mine.last_commit.attempts == 2
     own = reached.count("lock") - 1  # one was the winner's
     assert own == locks
+
+
+@pytest.mark.parametrize(
+    "mine",
+    [
+        "INSERT INTO o SELECT count(*) FROM 't'",
+        "INSERT INTO o SELECT count(*) FROM 'T' x, t WHERE t.a = 1",
+        "INSERT INTO o SELECT sum(count) FROM histogram_values('t', a), t WHERE t.a = 1",
+        "INSERT INTO o SELECT count(*) FROM query('FROM ' || 't')",
+        "INSERT INTO o SELECT count(*) FROM (FROM t WHERE a < 2 USING SAMPLE 100 ROWS) UNION ALL SELECT max(a) FROM t",
+        "CREATE TABLE p AS SELECT count(*) AS a FROM 't'",
+    ],
+)
+def test_a_table_that_is_read_in_no_usual_way_is_read(pair, mine):
+    m, other = pair
+    with meeting(lambda: other.execute("DELETE FROM t WHERE a = 2")):
+        m.execute(mine)
+    assert m.last_commit.attempts == 2
+    assert 2 not in [a for (a,) in rows(m, "p" if "TABLE p" in mine else "o")]
+
+
+def test_a_table_whose_name_only_the_run_tells_is_that_of_now(pair):
+    m, other = pair
+    m.execute("BEGIN; INSERT INTO t VALUES (7); SELECT * FROM t; ROLLBACK")
+    query = "SELECT count(*) FROM query('FROM ' || chr(116))"
+    assert m.execute(query).fetchall() == [(2,)]
+    other.execute("INSERT INTO t VALUES (8)")
+    assert m.execute(query).fetchall() == [(3,)]
+    assert other.execute("SELECT sum(count) FROM histogram_values('t', a)").fetchall() == [(3,)]
+
+
+def test_the_time_zone_stays_once_rows_were_shown(pair):
+    m, _ = pair
+    m.execute("BEGIN; SET TimeZone = 'UTC'; SELECT * FROM t")
+    with pytest.raises(ProgrammingError, match="was shown rows"):
+        m.execute("SET TimeZone = 'Asia/Tokyo'")
+    m.execute("ROLLBACK; RESET TimeZone")
