@@ -17,6 +17,7 @@ import duckdb
 
 from lakelite.model import Column, Table, fold, quote
 from lakelite.storage.engine import Engine
+from lakelite.transaction.binding import names_within
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,15 @@ class ColumnHistory:
             return column
         named = (c for c in then if fold(c.name) == fold(column.name) and c.field_id not in kept)
         return next((replace(c, name=column.name) for c in named), column)
+
+    def torn_in(self) -> tuple[int, str] | None:
+        """The version in which some fields inside of a column were renamed or dropped, and the column: a cast would find others by their names."""
+        for (start, _), table in zip(self.versions[1:], self._tables, strict=False):
+            for old, new in zip(table.columns, self.table.columns, strict=True):
+                before, now = names_within(old.stored), names_within(new.stored)
+                if old.field_id != new.field_id and before & now and not before <= now:
+                    return start, new.name
+        return None
 
     def changed_in(self, snapshot: int) -> bool:
         """Whether a snapshot gave the table other columns."""

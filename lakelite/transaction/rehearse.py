@@ -1,6 +1,6 @@
 """EXPLAIN COMMIT: what a commit would do now, found by doing it with a copy of the transaction and throwing that away.
 
-Takes no lock and writes nothing into the catalog; files that the copy staged are removed. What it says holds for the head of
+Writes nothing into the catalog but the counter of ids, of which DDL takes some; files that the copy staged are removed. What it says holds for the head of
 this moment: the commit itself may meet more winners.
 """
 

@@ -16,7 +16,7 @@ from lakelite.catalog import history
 from lakelite.catalog.history import Life
 from lakelite.contents import Namespace, TableState
 from lakelite.deletion import DeletionVector
-from lakelite.errors import DataError, OperationalError, Position, ProgrammingError
+from lakelite.errors import DataError, NotSupportedError, OperationalError, Position, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.language.travel import name_in
 from lakelite.model import Fragment, Table, quote
@@ -164,8 +164,17 @@ def _read(execution: Execution, table: Table, first: int, last: int, position: P
         raise OperationalError(message, hint="DESCRIBE HISTORY lists the kept versions", position=position)
     moved = frozenset(snapshot for snapshot, what in kinds.items() if "compaction" in what or ("rewrite" in what and not what & _ROWS_CHANGED))
     columns = ColumnHistory(table, history.columns(catalog, table, needed, last))
+    _refuse_torn(columns, position)
     same = frozenset(snapshot for snapshot, what in kinds.items() if what & {"overwrite", "rewrite"})
     return happened(columns, found, first, last, moved), same
+
+
+def _refuse_torn(columns: ColumnHistory, position: Position) -> None:
+    torn = columns.torn_in()
+    if torn is not None:
+        version, name = torn
+        hint = f"ask for the changes up to version {version - 1}, and from version {version + 1} on"
+        raise NotSupportedError(f'fields inside of column "{name}" were renamed or dropped in version {version}', hint=hint, position=position)
 
 
 def happened(columns: ColumnHistory, found: Iterable[Life], first: int, last: int, moved: frozenset[int]) -> Happened:

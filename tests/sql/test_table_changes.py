@@ -312,6 +312,18 @@ def test_a_write_that_runs_again_asks_again(con: Any, other: Any) -> None:
     assert con.execute("SELECT max(k) FROM u").fetchone() == (6,)
 
 
+def test_fields_inside_of_a_column_that_were_renamed_are_not_guessed(con: Any) -> None:
+    con.execute("CREATE TABLE n (s STRUCT(a INTEGER, b INTEGER)); INSERT INTO n VALUES ({'a': 1, 'b': 2})")
+    first = con.last_commit.snapshot_id
+    con.execute("ALTER TABLE n RENAME s.a TO t; ALTER TABLE n RENAME s.b TO a; DELETE FROM n")
+    with pytest.raises(lakelite.NotSupportedError, match="inside of column") as error:
+        con.execute(f"FROM table_changes('n', {first}, {first + 3})")
+    assert f"up to version {first}" in str(error.value)
+    found = con.execute(f"SELECT change_type, s FROM table_changes('n', {first + 3}, {first + 3})").fetchall()
+    assert found == [("delete", {"t": 1, "a": 2})]
+    assert con.execute(f"SELECT s FROM table_changes('n', {first}, {first})").fetchall() == [({"a": 1, "b": 2},)]
+
+
 def test_many_rows_and_snapshots(con: Any) -> None:
     """More deleted rows than are listed in a scan, several times in one file, and many snapshots."""
     con.execute("SET inline_rows = 0; SET upkeep = off")
