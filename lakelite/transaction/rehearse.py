@@ -1,7 +1,7 @@
 """EXPLAIN COMMIT: what a commit would do now, found by doing it with a copy of the transaction and throwing that away.
 
-Writes nothing into the catalog but the counter of ids, of which DDL takes some; files that the copy staged are removed. What it says holds for the head of
-this moment: the commit itself may meet more winners.
+Writes nothing into the catalog but the counter of ids, of which DDL takes some; files that the copy staged are removed. What it
+says holds for the head of this moment: the commit itself may meet more winners.
 """
 
 from __future__ import annotations
