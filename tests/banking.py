@@ -154,6 +154,8 @@ def plain(lake: Path, name: str) -> list[tuple[Any, ...]]:
         for fragment_id, path, ipc in fragments:
             if path is None:
                 inline = pa.ipc.open_stream(ipc).read_all()
+                for missing in {f"f{i}" for i, _ in fields} - {*inline.column_names}:  # a column that was added later
+                    inline = inline.append_column(missing, pa.nulls(inline.num_rows))
                 duck.register("inline", inline.append_column("file_row_number", pa.array(range(inline.num_rows), pa.int64())))
                 source = "inline"
             else:
