@@ -7,7 +7,7 @@ from typing import Any
 
 import duckdb
 
-from lakelite import answers
+from lakelite import answers, errors
 from lakelite.errors import NotSupportedError, OperationalError, ProgrammingError
 from lakelite.lake import Lake
 from lakelite.language import statements as st
@@ -15,7 +15,7 @@ from lakelite.maintenance import check
 from lakelite.maintenance.vacuum import vacuum
 from lakelite.mapping.names import did_you_mean
 from lakelite.model import literal
-from lakelite.results import Result
+from lakelite.results import Message, Result
 from lakelite.settings import DUCKDB_SETTINGS, OF_CONNECTION, RESULT_SETTINGS
 from lakelite.transaction import commit as committing
 from lakelite.transaction import rehearse
@@ -30,7 +30,7 @@ def run(lake: Lake, tx: Transaction | None, operation: st.Operation, call: Call,
     match operation:
         case st.SetOption():
             _set_option(lake, tx, operation, call, read_only=read_only)
-            return Result(None)
+            return Result(None, messages=_later(tx, operation))
         case st.Vacuum():
             check_alone("VACUUM", tx, read_only=read_only)
             return _vacuum(lake, operation, call)
@@ -38,6 +38,13 @@ def run(lake: Lake, tx: Transaction | None, operation: st.Operation, call: Call,
             return _check_lake(lake)
         case _:
             return _look(lake, tx, operation, call)
+
+
+def _later(tx: Transaction | None, operation: st.SetOption) -> list[Message]:
+    """What a user should be told of a level that is set inside a transaction."""
+    if tx is None or operation.name.lower() != "isolation_level":
+        return []
+    return [(errors.Warning, f"it is for transactions that begin from now on: this one is {tx.isolation}")]
 
 
 def check_alone(what: str, tx: Transaction | None, *, read_only: bool) -> None:

@@ -173,7 +173,7 @@ def take(tx: Transaction, step: Step) -> tuple[Resolution, ...]:
         verdict = resolve.verdict(step.candidate, step.winners, step.namespace, contested=contested, must_run_again=True)
         _raise_conflicts(tx, verdict)
     _raise_if(tx, step, tx.replay(step.head, step.touched))
-    return tuple(replace(line, rung=4) for line in verdict.resolutions)
+    return tuple(resolve.run_again(line) for line in verdict.resolutions)
 
 
 def _superseded(tx: Transaction, step: Step) -> tuple[Resolution, ...]:

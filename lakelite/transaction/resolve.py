@@ -305,6 +305,14 @@ def _line(meeting: Meeting, names: Namespace) -> Resolution:
     return Resolution(snapshot, meeting.table_id, table, _rung(meeting), rows, words, meeting.rule in (Rule.REPLAY, Rule.YIELD))
 
 
+def run_again(line: Resolution) -> Resolution:
+    """The line of a transaction that ran again as a whole, also where its own rule would have been enough."""
+    if line.rung >= Rule.REPLAY.rung:
+        return line
+    words = _WORDS[Rule.REPLAY].format(table=line.table, snapshot=line.winner_snapshot_id)
+    return replace(line, rung=Rule.REPLAY.rung, explanation=line.explanation if line.noticeable else words)
+
+
 def _rung(meeting: Meeting) -> int:
     """The rung of the ladder (resolver.md, section 3). An append has nothing to remap or to re-evaluate, yet stands only by that rung."""
     if meeting.rule is Rule.STANDS and meeting.mine == "append":
