@@ -223,7 +223,7 @@ def test_a_half_read_result_pins_its_snapshot(path: Path, connect: Callable[...,
 def test_a_half_read_old_version_is_pinned_too(path: Path, connect: Callable[..., Any]) -> None:
     """More files than DuckDB has opened by the time that VACUUM comes."""
     con, reader = connect(), connect()
-    con.execute("CREATE TABLE t (a BIGINT)")
+    con.execute("SET upkeep = off; CREATE TABLE t (a BIGINT)")
     for n in range(FILES):
         con.execute(f"INSERT INTO t SELECT {n} FROM range({FILE_ROWS})")
     con.execute("INSERT OVERWRITE t SELECT 1")

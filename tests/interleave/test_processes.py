@@ -48,7 +48,7 @@ def test_a_process_that_compacts_lands_between_others_that_write(lake: Any, tmp_
     lake.execute("CREATE TABLE t (k INTEGER, v INTEGER)")
     lake.execute("INSERT INTO t SELECT range, 0 FROM range(200)")
     bins, *found = racing.race(racing.work_or_optimize, [(str(tmp_path / "lake"), i, rounds) for i in range(WORKERS)])
-    assert sum(landed for landed, _ in bins) > rounds // 2, bins
+    assert sum(landed for landed, _ in bins) >= 2, bins
     writers = range(1, WORKERS)
     assert rows(lake, "SELECT * FROM t WHERE k < 3") == [(k, len(writers) * rounds) for k in range(3)]
     assert sum(f["shared deletes"] for f in found) == 5 * rounds, "each shared row was deleted by exactly one"
