@@ -75,6 +75,6 @@ def names_at(base: Namespace, head: Namespace, tables: Collection[int]) -> Names
     found = head
     for table_id in tables:
         now = head.by_id[table_id]
-        if (again := bound(base.by_id[table_id], now)) != now:
+        if now != base.by_id[table_id] and (again := bound(base.by_id[table_id], now)) != now:
             found = found.with_table(again)
     return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lakelite import deletion
@@ -32,14 +33,14 @@ class Delta:
     head: TableState
     compositions: Mapping[int, Composition] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def added(self) -> dict[int, BitMap]:
         """The rows that are live at the head and not carried from the base, as positions of the head's fragments."""
         known: dict[int, BitMap] = {}
         new = (f for f in self.head.fragments if f not in self.base.fragments)
         return _filled({f: self.head.alive(f) - self._from_base(f, known) for f in new})
 
-    @property
+    @cached_property
     def removed(self) -> dict[int, BitMap]:
         """The rows that are live at the base and not carried to the head, as positions of the base's fragments."""
         return self.lost({f: self.base.alive(f) for f in self.base.fragments if self._may_differ(f)})

@@ -186,7 +186,7 @@ def copy_from(execution: Execution, work: ch.Work, operation: st.CopyFrom, call:
 def append(execution: Execution, work: ch.Work, operation: st.Append, call: Call) -> Done:
     """Rows that a caller handed over, by column name; what is missing gets its default."""
     table = find_table(work, operation.target, call)
-    _check_names(table, operation.rows)
+    names = _checked_names(table, operation.rows)
     execution.engine.frames.show({HANDED_OVER: operation.rows.scannable}, execution.engine.work)
     rows = source.select_for_insert(execution, table, None, by_name=True, ctes="", query=f"SELECT * FROM {HANDED_OVER}", values={})
     is_stream = not foreign.can_be_read_again(operation.rows.scannable)
@@ -194,11 +194,12 @@ def append(execution: Execution, work: ch.Work, operation: st.Append, call: Call
     change = work.changes.change_of(table)
     constant = _is_as_in_base(change)
     changes = _read(work.changes, source.Reads(external=True), call, constant=constant).with_change(ch.append(change, staged, "append"))
-    return Done(replace(work, changes=changes), _rows(staged), constant=staged if constant else None, is_constant=constant, repeatable=False)
+    done = Done(replace(work, changes=changes), _rows(staged), constant=staged if constant else None, is_constant=constant, repeatable=False)
+    return replace(done, given=frozenset(map(fold, names)))
 
 
-def _check_names(table: Table, rows: Rows) -> None:
-    """Names are looked at before DuckDB does, which would rename the second of two; and an index is no column, whatever its name."""
+def _checked_names(table: Table, rows: Rows) -> list[str]:
+    """The names of the columns, looked at before DuckDB does, which would rename the second of two; an index is no column, whatever its name."""
     names = foreign.column_names(rows.scannable)
     if not names:
         names_there = ", ".join(c.name for c in table.visible)
@@ -208,6 +209,7 @@ def _check_names(table: Table, rows: Rows) -> None:
     for name in foreign.index_names(rows.scannable):
         if fold(name) in columns - {fold(n) for n in names}:
             raise ProgrammingError(f'"{name}" is the index of {rows.kind}, and no column of it', hint="append frame.reset_index()")
+    return names
 
 
 def _rows(staged: fragments.Staged | None) -> int:

@@ -101,7 +101,8 @@ class Done:
 
     `again(rows_per_batch)` runs a query once more, as a stream; None where that could give other rows.
     `constant`: the fragment of a statement that read nothing of the lake, which a replay uses again as it is.
-    `tables`: the lake tables that it read; not `repeatable`: it also read what is the caller's.
+    `given`: the names, folded, of the columns that a caller's rows had. `tables`: the lake tables that it read; not `repeatable`: it
+    also read what is the caller's.
     """
 
     work: ch.Work
@@ -110,6 +111,7 @@ class Done:
     constant: fragments.Staged | None = None
     is_constant: bool = False
     again: Callable[[int], Stream] | None = None
+    given: frozenset[str] = frozenset()
     tables: frozenset[int] = frozenset()
     repeatable: bool = True
 

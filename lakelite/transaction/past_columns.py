@@ -44,7 +44,7 @@ class ColumnHistory:
 
     def torn_in(self) -> tuple[int, str] | None:
         """The version in which some fields inside of a column were renamed or dropped, and the column: a cast would find others by their names."""
-        for (start, _), table in zip(self.versions[1:], self._tables, strict=False):
+        for (start, _), table in reversed([*zip(self.versions[1:], self._tables, strict=False)]):
             for old, new in zip(table.columns, self.table.columns, strict=True):
                 before, now = names_within(old.stored), names_within(new.stored)
                 if old.field_id != new.field_id and before & now and not before <= now:

@@ -21,7 +21,7 @@ from lakelite.language.reads import names_read
 from lakelite.language.tokens import without_leading_comments
 from lakelite.transaction import resolve
 from lakelite.transaction.binding import names_at
-from lakelite.transaction.changes import Work
+from lakelite.transaction.changes import REDEFINING, Work
 from lakelite.transaction.delta import Delta
 from lakelite.transaction.rebase import Rebased, delta_of, rebase
 from lakelite.transaction.record import Differing, Event, Failed, Logged, Undone, looks
@@ -83,7 +83,8 @@ def _candidate(tx: Transaction, head: LakeView, won: list[Winner], statement: st
     unaffected = frozenset(k for k in looked if is_unaffected(tx, tx.base.namespace.by_id[k], delta_of(tx, head, k)))
     own = any(one.saw_own and one.may_change(touched - unaffected) for one in looks(tx.events))
     promised = tx.promises_all and any(isinstance(e, Failed) or (isinstance(e, Undone) and e.is_promised) for e in tx.events)
-    words, read = (_words(tx), _read_words(tx)) if won else (None, None)
+    is_other = bool(tx.base.bound) or any(effect.kinds & REDEFINING for winner in won for effect in winner.effects.values())
+    words, read = (_words(tx), _read_words(tx)) if is_other else (None, None)  # to read the statements takes longer than all the rest
     undone = frozenset(_undone_targets(tx.events))
     return Candidate(
         tx.work.changes, tx.base.namespace, tx.explicit, statement, tx.isolation, words, read, unaffected, own, promised,

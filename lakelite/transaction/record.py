@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lakelite.language import statements as st
+from lakelite.language.parse import mentions
 from lakelite.model import Table, fold
 from lakelite.storage.fragment import Staged
 from lakelite.transaction.changes import Work
@@ -21,8 +22,8 @@ class Logged:
     """A statement that wrote. `many`: the parameter sets of an executemany. `table`: its target, as it was then.
 
     `constant`: the fragment of one that read nothing of the lake (`is_constant`), which is used again as it is. `given`: the names,
-    folded, of the columns that it gave values to; None: all. Not `repeatable`: it read what is the caller's.
-    `tables`: the lake tables whose rows decided what it wrote.
+    folded, of the columns that a caller's rows had. Not `repeatable`: it read what is the caller's. `tables`: the lake tables whose rows
+    decided what it wrote.
     """
 
     operation: st.Operation
@@ -32,7 +33,7 @@ class Logged:
     is_constant: bool
     rowcount: int
     table: Table | None
-    given: frozenset[str] | None = None
+    given: frozenset[str] = frozenset()
     repeatable: bool = True
     tables: frozenset[int] = frozenset()
 
@@ -115,14 +116,27 @@ def looks(events: Iterable[Event]) -> Iterator[Looked]:
             yield from looks(event.events)
 
 
-def holds_for(table: Table | None, now: Table | None, given: frozenset[str] | None) -> bool:
-    """Whether rows that were made for `table` are right for what it is now: the same columns, of which none demands more, or was filled otherwise."""
+def holds_for(entry: Logged, now: Table | None) -> bool:
+    """Whether its rows are right for what its table is now: the same columns, of which none demands more, or would be filled otherwise."""
+    table, given = entry.table, _given(entry)
     if table is None or now is None or table.table_id != now.table_id:
         return table is now
     pairs = list(zip(table.visible, now.visible, strict=False))
     same = all(a.field_id == b.field_id and (b.nullable or not a.nullable) for a, b in pairs)
     filled = all(a.default == b.default or given is None or fold(a.name) in given for a, b in pairs)
     return same and filled and len(table.visible) == len(now.visible)
+
+
+def _given(entry: Logged) -> frozenset[str] | None:
+    """The names, folded, of the columns that a statement gave values to, as far as it is known; None: all of them."""
+    match entry.operation:
+        case st.Append():
+            return entry.given
+        case st.Insert() as insert if insert.by_name or insert.source is None or "default" in mentions(entry.call.text):
+            return frozenset()
+        case st.Insert() | st.CopyFrom() as statement if statement.columns is not None:
+            return frozenset(map(fold, statement.columns))
+    return None
 
 
 def undone(events: Sequence[Event], *, whole: bool) -> list[Event]:

@@ -224,7 +224,8 @@ def verdict(
         conflicts += _no_replay(mine, met or [Meeting(winners[-1], None, "shown", "append", Rule.COMPARE)], head)
     if conflicts:
         return Verdict("conflict", conflicts=tuple(dict.fromkeys(conflicts)))
-    lines, bound = tuple(_told_of_lost(mine, line, met, head) for line in _ledger(met, mine.base)), _bound(mine, met, head)
+    bound = _bound(mine, met, head)
+    lines = tuple(_told_of_lost(mine, line, met, head) if line.table_id in bound else line for line in _ledger(met, mine.base))
     if runs_again:
         return Verdict("replay", lines, bound=bound)
     return Verdict("rebase", lines, moved=_tables(met, Rule.REMAP, Rule.REEVALUATE), evaluated=_tables(met, Rule.REEVALUATE), bound=bound)
@@ -238,7 +239,7 @@ def _told_of_lost(mine: Candidate, line: Resolution, met: Sequence[Meeting], hea
     """The line, with what became of values that I wrote to a column that its winner dropped."""
     here = [m for m in met if m.table_id == line.table_id and m.winner.snapshot_id == line.winner_snapshot_id]
     writes = any(m.theirs == "shrink" and m.mine in ("append", "update", "overwrite") for m in here)
-    if not writes or line.table_id is None or line.table_id not in head.by_id:
+    if not writes or line.table_id is None:
         return line
     gone = [c.name for c in lost(mine.base.by_id[line.table_id], head.by_id[line.table_id]) if mine.words is None or fold(c.name) in mine.words]
     if not gone:
@@ -338,6 +339,8 @@ def _bound(mine: Candidate, met: Sequence[Meeting], head: Namespace) -> frozense
 
 def _is_right(mine: Candidate, met: Sequence[Meeting], head: Namespace, table_id: int) -> bool:
     base, now = mine.base.by_id[table_id], head.by_id[table_id]
+    if base == now:
+        return True
     is_redefined = any(m.theirs in redefining(mine.isolation) for m in met)
     return not demands_more(base, now) and not (is_redefined and (lost(base, now) or fills_late(base, now)))
 

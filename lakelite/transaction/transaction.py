@@ -18,10 +18,9 @@ import duckdb
 from lakelite import steps
 from lakelite.errors import Error
 from lakelite.language import statements as st
-from lakelite.language.parse import mentions, uses_clock
-from lakelite.model import Isolation, Table, fold
+from lakelite.language.parse import uses_clock
+from lakelite.model import Isolation, Table
 from lakelite.storage import fragment as fragments
-from lakelite.storage.foreign import column_names
 from lakelite.transaction import changes as ch
 from lakelite.transaction import clock, execute
 from lakelite.transaction.compare import comes_out_the_same
@@ -81,9 +80,8 @@ class Transaction:
                 self.events.append(Looked(operation, call, self.base, done.work, done.tables, done.repeatable))
         else:
             target = self._target(operation)
-            given = _given(operation, call)
             self.events.append(
-                Logged(operation, call, many, done.constant, done.is_constant, done.rowcount, target, given, done.repeatable, done.tables)
+                Logged(operation, call, many, done.constant, done.is_constant, done.rowcount, target, done.given, done.repeatable, done.tables)
             )
         return done
 
@@ -246,7 +244,7 @@ class Transaction:
                     if not self._fails_again(event):
                         differing.append(Differing("error changed", event.text, frozenset()))
                     self.events.append(event)
-                case Logged() if event.is_constant and holds_for(event.table, self._target(event.operation), event.given):
+                case Logged() if event.is_constant and holds_for(event, self._target(event.operation)):
                     self.work = execute.again(self.work, event.operation, event.call, event.constant, event.rowcount).work
                     self.events.append(event)
                 case Logged() if event.is_constant and self.explicit and not event.repeatable:
@@ -340,18 +338,6 @@ class Transaction:
             except BaseException:
                 self._unneeded.append(doomed)
                 raise
-
-
-def _given(operation: st.Operation, call: Call) -> frozenset[str] | None:
-    """The names, folded, of the columns that a statement gives values to, where it is known; None: all of them."""
-    match operation:
-        case st.Append():
-            return frozenset(map(fold, column_names(operation.rows.scannable)))
-        case st.Insert() if operation.by_name or operation.source is None or "default" in mentions(call.text):
-            return frozenset()
-        case st.Insert() | st.CopyFrom() if operation.columns is not None:
-            return frozenset(map(fold, operation.columns))
-    return None
 
 
 def _told(error: Exception) -> str:

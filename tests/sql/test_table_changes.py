@@ -318,7 +318,14 @@ def test_fields_inside_of_a_column_that_were_renamed_are_not_guessed(con: Any) -
     con.execute("ALTER TABLE n RENAME s.a TO t; ALTER TABLE n RENAME s.b TO a; DELETE FROM n")
     with pytest.raises(lakelite.NotSupportedError, match="inside of column") as error:
         con.execute(f"FROM table_changes('n', {first}, {first + 3})")
-    assert f"up to version {first}" in str(error.value)
+    assert f"up to version {first + 1}, and from version {first + 3}" in str(error.value)  # the later of the two changes
+    with pytest.raises(lakelite.NotSupportedError, match=f"in version {first + 1}"):
+        con.execute(f"FROM table_changes('n', {first}, {first + 1})")
+    con.execute("CREATE TABLE o (s STRUCT(a INTEGER, b INTEGER)); INSERT INTO o VALUES ({'a': 1, 'b': 2}); ALTER TABLE o ADD COLUMN x INTEGER")
+    torn = con.last_commit.snapshot_id + 1
+    con.execute("ALTER TABLE o RENAME s.a TO t")
+    with pytest.raises(lakelite.NotSupportedError, match=f"in version {torn}"):
+        con.execute(f"FROM table_changes('o', {torn - 2}, {torn})")
     found = con.execute(f"SELECT change_type, s FROM table_changes('n', {first + 3}, {first + 3})").fetchall()
     assert found == [("delete", {"t": 1, "a": 2})]
     assert con.execute(f"SELECT s FROM table_changes('n', {first}, {first})").fetchall() == [({"a": 1, "b": 2},)]
