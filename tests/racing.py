@@ -5,10 +5,14 @@ A worker opens the lake by itself, waits at the barrier, and gives what it found
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
+import tempfile
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import lakelite
@@ -39,34 +43,55 @@ def meeting(*wins: Callable[[], object]) -> Iterator[None]:
 
 
 def race(work: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], patience_s: float = PATIENCE_S) -> list[Any]:
-    """Runs `work(barrier, *arguments[i])` in a process each, all at once; what each gave, in that order. A failure of one raises."""
+    """Runs `work(barrier, *arguments[i])` in a process each, all at once; what each gave, in that order.
+
+    A failure of one raises with its traceback; one that dies, with its exit code; one that is late, with the stacks of its threads.
+    """
     context = multiprocessing.get_context("spawn")
-    barrier, answers = context.Barrier(len(arguments)), context.Queue()
-    processes = [context.Process(target=_run, args=(work, barrier, answers, i, a)) for i, a in enumerate(arguments)]
-    for process in processes:
-        process.start()
-    try:
-        found = dict(answers.get(timeout=patience_s) for _ in processes)
-        for process in processes:
-            process.join(PATIENCE_S)
-    finally:
-        for process in processes:
-            if process.is_alive():
-                process.kill()
-                process.join()
-        answers.close()
-        answers.join_thread()
-    failed = [answer for ok, answer in found.values() if not ok]
+    barrier = context.Barrier(len(arguments))
+    with tempfile.TemporaryDirectory() as directory:
+        stacks = [Path(directory) / str(i) for i in range(len(arguments))]
+        pipes = [context.Pipe(duplex=False) for _ in arguments]
+        processes = [
+            context.Process(target=_run, args=(work, barrier, answer, stack, patience_s, a))
+            for (_, answer), stack, a in zip(pipes, stacks, arguments, strict=True)
+        ]
+        found: list[tuple[bool, Any]] = []
+        try:
+            for process, (_, answer) in zip(processes, pipes, strict=True):
+                process.start()
+                answer.close()
+            deadline = time.monotonic() + patience_s + 5
+            for (reader, _), process, stack in zip(pipes, processes, stacks, strict=True):
+                try:
+                    found.append(reader.recv() if reader.poll(deadline - time.monotonic()) else (False, stack.read_text()))
+                except EOFError:
+                    process.join(PATIENCE_S)
+                    found.append((False, f"a process ended with exit code {process.exitcode} and without an answer"))
+            for process in processes if all(ok for ok, _ in found) else []:
+                process.join(PATIENCE_S)
+        finally:
+            for process in processes:
+                if process.is_alive():
+                    process.kill()
+                    process.join()
+            for reader, _ in pipes:
+                reader.close()
+    failed = [answer for ok, answer in found if not ok]
     assert not failed, "\n".join(failed)
-    return [found[i][1] for i in range(len(arguments))]
+    return [answer for _, answer in found]
 
 
-def _run(work: Callable[..., Any], barrier: Any, answers: Any, number: int, arguments: tuple[Any, ...]) -> None:
-    try:
-        answers.put((number, (True, work(barrier, *arguments))))
-    except BaseException:
-        barrier.abort()
-        answers.put((number, (False, traceback.format_exc())))
+def _run(work: Callable[..., Any], barrier: Any, answer: Any, stacks: Path, patience_s: float, arguments: tuple[Any, ...]) -> None:
+    with stacks.open("w") as file:
+        faulthandler.dump_traceback_later(patience_s, file=file)
+        try:
+            answer.send((True, work(barrier, *arguments)))
+        except BaseException:
+            barrier.abort()
+            answer.send((False, traceback.format_exc()))
+        finally:
+            faulthandler.cancel_dump_traceback_later()
 
 
 def mixed(barrier: Any, path: str, number: int, rounds: int) -> dict[str, int]:

@@ -23,12 +23,11 @@ def append(barrier: Any, path: str, count: int) -> int:
         return sum(bool(con.execute("INSERT INTO t VALUES (?)", [i]).messages) for i in range(count))
 
 
-@pytest.mark.timeout(400)
 def test_processes_that_append_at_once_do_not_all_flush(tmp_path: Path) -> None:
     path = str(tmp_path / "lake")
     with lakelite.connect(path, autocommit=True) as con:
         con.execute("CREATE TABLE t (a INTEGER)")
-        assert race(append, [(path, 100)] * 4, 300) == [0, 0, 0, 0]
+        assert race(append, [(path, 100)] * 4) == [0, 0, 0, 0]
         assert con.execute("SELECT count(*), sum(a) FROM t").fetchone() == (400, 4 * sum(range(100)))
         assert 2 <= con.execute(FLUSHES).fetchone()[0] <= 4, "400 commits pass 100 fragments three times, a fourth time where a flush was slow"
 
