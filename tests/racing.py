@@ -46,7 +46,9 @@ def race(work: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], patienc
     """Runs `work(barrier, *arguments[i])` in a process each, all at once; what each gave, in that order.
 
     A failure of one raises with its traceback; one that dies, with its exit code; one that is late, with the stacks of its threads.
+    `work` has to stand where a new process finds it: in this directory, and not in a test.
     """
+    assert "." not in work.__module__, f"{work.__module__} cannot be imported by a new process"
     context = multiprocessing.get_context("spawn")
     barrier = context.Barrier(len(arguments))
     with tempfile.TemporaryDirectory() as directory:
@@ -177,6 +179,13 @@ def flush(con: Any, name: str) -> None:
     con.execute(f"SELECT 1 FROM {name}").fetchall()
     lake = con._session.lake
     landing.compact(lake, lake.view.namespace.find(None, name).table_id, inline)
+
+
+def append(barrier: Any, path: str, count: int) -> int:
+    """Appends rows one by one; returns how many of the commits had a message."""
+    with lakelite.connect(path, autocommit=True) as con:
+        barrier.wait(PATIENCE_S)
+        return sum(bool(con.execute("INSERT INTO t VALUES (?)", [i]).messages) for i in range(count))
 
 
 def append_flights(barrier: Any, path: str, number: int) -> int:

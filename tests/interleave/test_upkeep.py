@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
-from racing import PATIENCE_S, race
+import racing
 
 import lakelite
 from lakelite import landing
@@ -16,18 +15,11 @@ from lakelite.errors import OperationalError
 FLUSHES = "SELECT count(*) FROM lake.snapshots WHERE operation = 'UPKEEP'"
 
 
-def append(barrier: Any, path: str, count: int) -> int:
-    """Appends rows one by one; returns how many of the commits had a message."""
-    with lakelite.connect(path, autocommit=True) as con:
-        barrier.wait(PATIENCE_S)
-        return sum(bool(con.execute("INSERT INTO t VALUES (?)", [i]).messages) for i in range(count))
-
-
 def test_processes_that_append_at_once_do_not_all_flush(tmp_path: Path) -> None:
     path = str(tmp_path / "lake")
     with lakelite.connect(path, autocommit=True) as con:
         con.execute("CREATE TABLE t (a INTEGER)")
-        assert race(append, [(path, 100)] * 4) == [0, 0, 0, 0]
+        assert racing.race(racing.append, [(path, 100)] * 4) == [0, 0, 0, 0]
         assert con.execute("SELECT count(*), sum(a) FROM t").fetchone() == (400, 4 * sum(range(100)))
         assert 2 <= con.execute(FLUSHES).fetchone()[0] <= 4, "400 commits pass 100 fragments three times, a fourth time where a flush was slow"
 
