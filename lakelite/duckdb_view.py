@@ -1,17 +1,20 @@
 """A DuckDB connection for others (Ibis, DuckDB's own relations, plotting): the tables of one snapshot as views.
 
-It is a DuckDB of its own in memory: what is done in it never reaches the lake. The snapshot stays pinned until the
-connection, or the lakelite connection that it came from, is closed or collected.
+It is a DuckDB of its own, read-only but for temporary tables and views. The snapshot stays pinned until the connection, or
+the lakelite connection that it came from, is closed or collected.
 """
 
 from __future__ import annotations
 
+import tempfile
 import weakref
+from contextlib import closing
+from pathlib import Path
 
 import duckdb
 
 from lakelite.lake import Lake
-from lakelite.storage.engine import Engine
+from lakelite.storage.engine import Engine, open_again
 from lakelite.transaction.view import LakeView
 
 SNAPSHOT_FUNCTION = "lake_snapshot_id"
@@ -45,15 +48,14 @@ def open_view(lake: Lake, view: LakeView | None) -> duckdb.DuckDBPyConnection:
 
 
 def _filled(lake: Lake, view: LakeView) -> duckdb.DuckDBPyConnection:
-    engine = Engine(lake.paths, lake.spill_folder(), lake.catalog.inline_rows, lake.settings.limits.cache_bytes)
-    try:
-        for schema in view.namespace.schemas.values():
-            engine.need_schema(schema.name)
-        for table in view.namespace.tables.values():
-            engine.show(view.state(table))
-    except BaseException:
-        engine.close()
-        raise
-    connection = engine.give_away()
-    connection.execute("SET python_enable_replacements = true")  # variables of its own user are tables, as in any other
-    return connection
+    """DuckDB opens only files read-only. They are gone from the directory once they are open, so that nothing of them is ever left."""
+    spill = lake.spill_folder()
+    with tempfile.TemporaryDirectory(dir=spill) as name:
+        folder = Path(name)
+        engine = Engine(lake.paths, spill, lake.catalog.inline_rows, lake.settings.limits.cache_bytes, folder)
+        with closing(engine):
+            for schema in view.namespace.schemas.values():
+                engine.need_schema(schema.name)
+            for table in view.namespace.tables.values():
+                engine.show(view.state(table))
+        return open_again(folder, spill)

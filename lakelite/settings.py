@@ -18,7 +18,7 @@ DEFAULT_LEVEL: Isolation = "write serializable"
 RESULT_SETTINGS = frozenset({"timezone", "calendar", "default_order", "default_null_order"})  # what a statement gives depends on them
 DUCKDB_SETTINGS = RESULT_SETTINGS | {"threads", "memory_limit", "max_memory"}
 SHOWN_VALUE = 40  # characters
-_TEXTS = {
+TEXTS = {
     "author": ("who commits: recorded with every snapshot of this connection", 200),
     "commit_message": ("recorded with the next commit, and empty again from then on", 4_000),
 }
@@ -69,7 +69,7 @@ _BOUNDS = {
     "retention_hours": (0, MOST_HOURS),
     "cache_bytes": (0, 2**40),
 }
-OF_CONNECTION = frozenset({"isolation_level", *_TEXTS})  # no default of these is kept in the lake
+OF_CONNECTION = frozenset({"isolation_level", *TEXTS})  # no default of these is kept in the lake
 
 
 def level_named(name: object) -> Isolation:
@@ -86,7 +86,7 @@ def level_named(name: object) -> Isolation:
 
 def text_setting(name: str, value: object) -> str | None:
     """The value of `author` or `commit_message`; an empty one is None. DataError: no text, or too long a one."""
-    most = _TEXTS[name][1]
+    most = TEXTS[name][1]
     if value is None or value == "":
         return None
     if not isinstance(value, str):
@@ -119,7 +119,7 @@ class Settings:
         if name == "isolation_level":
             self.isolation = level_named(DEFAULT_LEVEL if value is None else str(value))
             return True
-        if name in _TEXTS:
+        if name in TEXTS:
             setattr(self, name, text_setting(name, value))
             return True
         if name not in _ABOUT:
@@ -131,7 +131,7 @@ class Settings:
     def all(self) -> dict[str, tuple[str, str]]:
         """Each of our settings with its value and description."""
         found = {name: (str(getattr(self.limits, name)), about) for name, about in _ABOUT.items()}
-        texts = {name: (getattr(self, name) or "", about) for name, (about, _) in _TEXTS.items()}
+        texts = {name: (getattr(self, name) or "", about) for name, (about, _) in TEXTS.items()}
         return {**found, **texts, "isolation_level": (self.isolation, "what a commit promises of what was handed out")}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 
 from lakelite import answers, errors
-from lakelite.errors import NotSupportedError, OperationalError, ProgrammingError
+from lakelite.errors import DataError, NotSupportedError, OperationalError, ProgrammingError
 from lakelite.lake import Lake
 from lakelite.language import statements as st
 from lakelite.maintenance import check
@@ -16,7 +16,7 @@ from lakelite.maintenance.vacuum import vacuum
 from lakelite.mapping.names import did_you_mean
 from lakelite.model import literal
 from lakelite.results import Message, Result
-from lakelite.settings import DUCKDB_SETTINGS, OF_CONNECTION, RESULT_SETTINGS
+from lakelite.settings import DUCKDB_SETTINGS, OF_CONNECTION, RESULT_SETTINGS, TEXTS
 from lakelite.transaction import commit as committing
 from lakelite.transaction import rehearse
 from lakelite.transaction.execution import Call, find_table
@@ -30,7 +30,7 @@ def run(lake: Lake, tx: Transaction | None, operation: st.Operation, call: Call,
     match operation:
         case st.SetOption():
             _set_option(lake, tx, operation, call, read_only=read_only)
-            return Result(None, messages=_later(tx, operation))
+            return Result(None, messages=_noted(lake, tx, operation))
         case st.Vacuum():
             check_alone("VACUUM", tx, read_only=read_only)
             return _vacuum(lake, operation, call)
@@ -40,9 +40,11 @@ def run(lake: Lake, tx: Transaction | None, operation: st.Operation, call: Call,
             return _look(lake, tx, operation, call)
 
 
-def _later(tx: Transaction | None, operation: st.SetOption) -> list[Message]:
-    """What a user should be told of a level that is set inside a transaction."""
-    if tx is None or operation.name.lower() != "isolation_level":
+def _noted(lake: Lake, tx: Transaction | None, operation: st.Operation) -> list[Message]:
+    """What a user should be told of the isolation level where an open transaction has another one than the connection."""
+    if not isinstance(operation, st.SetOption | st.ShowSettings) or (operation.name or "").lower() != "isolation_level":
+        return []
+    if tx is None or tx.isolation == lake.settings.isolation:
         return []
     return [(errors.Warning, f"it is for transactions that begin from now on: this one is {tx.isolation}")]
 
@@ -72,6 +74,8 @@ def _set_option(lake: Lake, tx: Transaction | None, operation: st.SetOption, cal
         if name in OF_CONNECTION:
             raise NotSupportedError(f"{name} cannot be set for a lake", hint=f"SET {name} sets it for this connection")
     value = None if operation.value is None else _setting_value(lake, operation.value, call)
+    if operation.value is not None and value is None and name not in TEXTS and name in lake.settings.all():
+        raise DataError(f"{name} cannot be NULL", hint=f"RESET {name} gives it the value of the lake again")
     before = lake.settings.limits
     if not lake.settings.change(name, value):
         known = sorted(lake.settings.all().keys() | DUCKDB_SETTINGS)
@@ -89,8 +93,11 @@ def _set_option(lake: Lake, tx: Transaction | None, operation: st.SetOption, cal
 def read_only_error(*, of_connection: bool) -> OperationalError:
     """What a change is refused with where the connection is read-only, or else only the transaction."""
     if of_connection:
-        return OperationalError("this connection is read-only", hint="open the lake without read_only to change it")
-    return OperationalError("this transaction is read-only: it began with READ ONLY", hint="end it, and BEGIN one without READ ONLY")
+        error = OperationalError("this connection is read-only", hint="open the lake without read_only to change it")
+    else:
+        error = OperationalError("this transaction is read-only: it began with READ ONLY", hint="end it, and BEGIN one without READ ONLY")
+    error.sqlstate = "25006"
+    return error
 
 
 def _setting_value(lake: Lake, text: str, call: Call) -> Any:
@@ -111,7 +118,7 @@ def _look(lake: Lake, tx: Transaction | None, operation: st.Operation, call: Cal
     finally:
         if tx is None:
             lake.unpin(seen)
-    return Result(answer.columns, rows=answer.rows)
+    return Result(answer.columns, rows=answer.rows, messages=_noted(lake, tx, operation))
 
 
 def explain_commit(lake: Lake, tx: Transaction | None) -> Result:

@@ -140,7 +140,7 @@ class Connection:
         return self.cursor().append(table, data)
 
     def duckdb(self) -> duckdb.DuckDBPyConnection:
-        """A DuckDB connection of its own with the lake's tables as views, for Ibis and others; nothing done in it reaches the lake.
+        """A read-only DuckDB connection with the lake's tables as views, for Ibis and others; temporary tables can be made in it.
 
         It shows one committed snapshot, that of the open transaction or else the newest, which is kept until the connection
         (or this one) is closed or collected. `lake_snapshot_id()` in it tells which. What is read there is no part of a transaction.

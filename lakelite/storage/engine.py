@@ -12,13 +12,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from lakelite.contents import TableState
 from lakelite.forks import never_ended_by_a_child
-from lakelite.model import MAIN_SCHEMA, Fragment, Table, fold, quote
+from lakelite.model import MAIN_SCHEMA, Fragment, Table, fold, literal, quote
 from lakelite.storage import held, scan
 from lakelite.storage.cache import Cache
 from lakelite.storage.files import LakePaths
@@ -44,13 +45,14 @@ _CONFIG = {"python_enable_replacements": "false", "autoinstall_known_extensions"
 class Engine:
     """One DuckDB instance; used by one thread at a time, except for the cursors that it hands out."""
 
-    def __init__(self, paths: LakePaths, spill: str, load_inline: Callable[[int], bytes], cache_bytes: int) -> None:
+    def __init__(self, paths: LakePaths, spill: str, load_inline: Callable[[int], bytes], cache_bytes: int, folder: Path | None = None) -> None:
+        """`folder`: where DuckDB's databases are files, for `open_again`; None: they are in memory."""
         never_ended_by_a_child(self)
         self._paths = paths
-        self._duckdb = duckdb.connect(":memory:", config={**_CONFIG, "temp_directory": spill})
+        self._duckdb = duckdb.connect(_database("memory", folder), config={**_CONFIG, "temp_directory": spill})
         self.work = self._duckdb.cursor()  # for SQL that holds the user's text, and can be interrupted
         self._own = self._duckdb.cursor()  # for our own bookkeeping, which must not stop half-way
-        self.do(f"ATTACH ':memory:' AS {INTERNAL}")
+        self.do(f"ATTACH {literal(_database(INTERNAL, folder))} AS {INTERNAL}")
         self._cache = Cache(self._own, INTERNAL, load_inline, cache_bytes)
         self._hot = HotFiles(self.do, INTERNAL)
         self.past = PastViews(self._own)
@@ -126,12 +128,6 @@ class Engine:
         """A function that stops what is begun from now on; results that are being read already go on."""
         older = set(self._cursors.values())
         return lambda: stop(self.work, *(cursor for cursor in list(self._cursors.values()) if cursor not in older))
-
-    def give_away(self) -> duckdb.DuckDBPyConnection:
-        """DuckDB itself with the views that it has, for somebody else's use: the engine is over then."""
-        self.work.close()
-        self._own.close()
-        return self._duckdb
 
     def close(self) -> None:
         if self._names is not None:
@@ -253,6 +249,22 @@ class Engine:
             left = 0
         self._stage_rows[table.table_id] = left
         return rows
+
+
+def open_again(folder: Path, spill: str) -> duckdb.DuckDBPyConnection:
+    """DuckDB, read-only, on the databases that an engine had in `folder`; for somebody else's use, whose variables are tables in it."""
+    connection = duckdb.connect(_database("memory", folder), read_only=True, config={"temp_directory": spill})
+    try:
+        connection.execute(f"ATTACH {literal(_database(INTERNAL, folder))} AS {INTERNAL} (READ_ONLY)")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _database(name: str, folder: Path | None) -> str:
+    """Where DuckDB has a database. Its file is called as the database is, since DuckDB calls it by the file."""
+    return ":memory:" if folder is None else str(folder / name)
 
 
 def stop(*cursors: duckdb.DuckDBPyConnection) -> None:

@@ -53,20 +53,48 @@ def test_it_shows_one_snapshot_while_others_write_and_vacuum(con: Any, tmp_path:
     view.close()
 
 
-def test_nothing_that_is_done_in_it_reaches_the_lake(con: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE mine AS SELECT 1 AS a",
+        "CREATE TABLE memory.s.mine (a INTEGER)",
+        "CREATE OR REPLACE VIEW t AS SELECT 1 AS one",
+        "DROP VIEW t",
+        "DROP SCHEMA s CASCADE",
+        "ALTER VIEW t RENAME TO u",
+        "CREATE MACRO f() AS 1",
+        "BEGIN; CREATE SEQUENCE one",
+    ],
+)
+def test_it_is_read_only(con: Any, statement: str) -> None:
     view = con.duckdb()
-    for statement in ("DELETE FROM t", "INSERT INTO t VALUES (1, '')", "UPDATE s.few SET d = 0"):
-        with pytest.raises(duckdb.Error):
-            view.execute(statement)
-    view.execute("CREATE TABLE mine AS SELECT i FROM t LIMIT 3; INSERT INTO mine VALUES (5); CREATE OR REPLACE VIEW t AS SELECT 1 AS one")
-    assert view.execute("SELECT count(*) FROM mine").fetchone() == (4,)
+    with pytest.raises(duckdb.InvalidInputException, match="read-only"):
+        view.execute(statement)
+    view.close()
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM t", "INSERT INTO t VALUES (1, '')", "UPDATE s.few SET d = 0"])
+def test_its_tables_are_views_that_cannot_be_changed(con: Any, statement: str) -> None:
+    view = con.duckdb()
+    with pytest.raises((duckdb.BinderException, duckdb.CatalogException)):
+        view.execute(statement)
+    view.close()
+
+
+def test_what_is_made_in_it_is_temporary(con: Any) -> None:
+    view = con.duckdb()
+    view.execute(
+        "CREATE TEMP TABLE mine AS SELECT i FROM t LIMIT 3; INSERT INTO mine VALUES (5); CREATE TEMP VIEW once AS SELECT count(*) AS n FROM t"
+    )
+    assert view.execute("SELECT count(*), n FROM mine, once GROUP BY n").fetchone() == (4, 2500)
     frame = pa.table({"x": [1]})
     assert view.execute("FROM frame").fetchall() == [(1,)]
     assert frame.num_rows == 1
-    assert con.execute("SELECT count(*) FROM t").fetchone() == (2500,)
-    assert con.execute("SHOW ALL TABLES").fetchall() != []
-    with pytest.raises(lakelite.ProgrammingError):
-        con.execute("FROM mine")
+    other = con.duckdb()
+    for another in (other, con):
+        with pytest.raises((duckdb.CatalogException, lakelite.ProgrammingError)):
+            another.execute("FROM mine")
+    other.close()
     view.close()
 
 
@@ -111,7 +139,7 @@ def test_in_a_transaction_it_shows_the_base(tmp_path: Path) -> None:
 def test_it_can_spill(con: Any) -> None:
     view = con.duckdb()
     view.execute("SET memory_limit = '60MB'")
-    view.execute("CREATE TABLE big AS SELECT range AS i, random() AS r FROM range(1500000)")
+    view.execute("CREATE TEMP TABLE big AS SELECT range AS i, random() AS r FROM range(1500000)")
     assert view.execute("SELECT count(*) FROM (FROM big ORDER BY r OFFSET 1)").fetchone() == (1499999,)
     view.close()
 

@@ -77,9 +77,11 @@ def test_a_level_is_an_option_a_setting_and_a_clause(tmp_path: Path) -> None:
 def test_a_level_that_is_set_inside_a_transaction_is_for_the_next_one_and_that_is_said(connect: Connect) -> None:
     con = connect(autocommit=False)
     con.execute("INSERT INTO s VALUES (1, 1)")
-    cursor = con.execute("SET isolation_level = 'serializable'")
-    assert [text for _, text in cursor.messages] == ["it is for transactions that begin from now on: this one is write serializable"]
+    said = "it is for transactions that begin from now on: this one is write serializable"
+    for sql in ("SET isolation_level = 'serializable'", "SHOW isolation_level"):
+        assert [text for _, text in con.execute(sql).messages] == [said]
     con.commit()
+    assert con.execute("SHOW isolation_level").messages == []
     con.execute("INSERT INTO s VALUES (2, 2)")
     con.commit()
     found = con.execute("SELECT isolation FROM lake.snapshots ORDER BY snapshot_id DESC LIMIT 2").fetchall()

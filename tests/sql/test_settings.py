@@ -136,6 +136,14 @@ def test_a_set_global_that_fails_changes_nothing(tmp_path: Path) -> None:
         assert value(con, "inline_rows") == "5"
 
 
+@pytest.mark.parametrize("name", ["isolation_level", "inline_rows", "upkeep"])
+def test_a_setting_is_reset_by_reset_and_not_by_null(lake: lakelite.Connection, name: str) -> None:
+    before = value(lake, name)
+    with pytest.raises(lakelite.DataError, match=f"(?s){name} cannot be NULL.*RESET {name}"):
+        lake.execute(f"SET {name} = NULL")
+    assert value(lake, name) == before
+
+
 def test_what_is_read_only_is_named(tmp_path: Path) -> None:
     with lakelite.connect(tmp_path / "lake", autocommit=True) as con:
         con.execute("CREATE TABLE t (a INTEGER)")
@@ -143,6 +151,7 @@ def test_what_is_read_only_is_named(tmp_path: Path) -> None:
             with pytest.raises(lakelite.OperationalError, match="this transaction is read-only: it began with READ ONLY") as caught:
                 con.execute(f"BEGIN READ ONLY; {sql}")
             assert "read_only" not in str(caught.value)
+            assert caught.value.sqlstate == "25006"
             con.execute("ROLLBACK")
         con.execute("INSERT INTO t VALUES (1)")
     with lakelite.connect(tmp_path / "lake", read_only=True) as con, pytest.raises(lakelite.OperationalError, match="this connection is read-only"):
