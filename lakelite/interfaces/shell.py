@@ -69,6 +69,8 @@ class Shell:
                 return ".quit"
             if not text and line.lstrip().startswith((".", "\\")):
                 return line
+            if not text and line.strip(" \t;").casefold() in ("exit", "quit"):  # as in psql; no statement begins so
+                return ".quit"
             text = f"{text}\n{line}" if text else line
             if not text.strip():
                 text = ""

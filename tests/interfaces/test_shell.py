@@ -161,6 +161,12 @@ def test_statements_span_lines(monkeypatch):
     assert connection.ran == ["a\nb"]
 
 
+@pytest.mark.parametrize("word", ["exit", "quit", "EXIT;", " Quit ;", ".quit", "\\q"])
+def test_words_that_leave(monkeypatch, word):
+    _, prompts = session(monkeypatch, ["a", "exit", "b;", word, "q;"], Connection(**{"a\nexit\nb": Cursor([(1,)])}))
+    assert prompts == ["lake> ", "  ...> ", "  ...> ", "lake> "]
+
+
 def test_an_open_transaction_is_mentioned_once(monkeypatch):
     connection = Connection(q=Cursor())
     connection.in_transaction = True
