@@ -39,18 +39,15 @@ def alter_table(execution: Execution, work: ch.Work, operation: st.AlterTable, c
         altered = _dropped(work, table, described)
     else:
         altered = _changed(execution, work, table, operation, described)
-    return Done(define.defined(_noted(work, table, call) if altered is None else altered))
+    if altered is None:  # it is so already: who changes the definition decides what is to be done
+        altered = replace(work, changes=replace(work.changes, found=work.changes.found | {table.table_id}))
+    return Done(define.defined(altered))
 
 
 def _refuse_reserved(operation: st.AlterTable) -> None:
     name = {"add": operation.path[0], "rename": operation.new_name}.get(operation.what)
     if name is not None and len(operation.path) == 1 and fold(name) == ROW_ID_COLUMN:
         raise ProgrammingError(f'the column name "{name}" is reserved', hint="choose another name")
-
-
-def _noted(work: ch.Work, table: Table, call: Call) -> ch.Work:
-    """A change that the table had already: the statement has read its definition, and may be another one where that is another."""
-    return replace(work, changes=work.changes.with_reads(frozenset({table.table_id}), call.text))
 
 
 def _put(work: ch.Work, table: Table, *kinds: ch.Kind) -> ch.Work:

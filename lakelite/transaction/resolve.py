@@ -194,6 +194,8 @@ def _what_i_did(candidate: Candidate) -> dict[int, list[Mine]]:
             if mine.defines and "overwrite" in kinds:  # it may be a CREATE OR REPLACE, and DDL always runs again
                 kinds.add("define")
             did[table_id] = sorted(kinds)
+    for table_id in mine.found:
+        did.setdefault(table_id, []).append("found")
     for table_id in mine.reads:
         did.setdefault(table_id, []).append("read")
     for table_id in mine.shown.keys() | candidate.undone:
@@ -326,13 +328,14 @@ def _is_replaced(mine: Candidate, head: Namespace, table_id: int) -> bool:
     return before is not None and after is not None and is_replaced(before, after)
 
 
+_DEFINING = ("define", "found")
 _BY_ROWS = ("delete", "update", "overwrite", "read", "shown")
 
 
 def _bound(mine: Candidate, met: Sequence[Meeting], head: Namespace) -> frozenset[int]:
     """The tables for which the names of my base are still right: nobody dropped what they mean, and I do not redefine them myself."""
     here = {m.table_id for m in met if m.table_id is not None}
-    defined = {m.table_id for m in met if m.mine == "define"}
+    defined = {m.table_id for m in met if m.mine in _DEFINING}
     there = (mine.bound | here) & head.by_id.keys() & mine.base.by_id.keys()
     return frozenset(k for k in there - defined if _is_right(mine, [m for m in met if m.table_id == k], head, k))
 
@@ -380,7 +383,7 @@ def _no_replay(mine: Candidate, met: Sequence[Meeting], head: Namespace) -> list
 def _unbound(mine: Candidate, met: Sequence[Meeting], head: Namespace) -> list[str]:
     """Columns and tables that my statements were bound to and that mean something else, or nothing, at the head."""
     gone: list[str] = []
-    settled = _bound(mine, met, head) | {m.table_id for m in met if m.mine == "define"}  # my own DDL has its ordinary errors
+    settled = _bound(mine, met, head) | {m.table_id for m in met if m.mine in _DEFINING}  # my own DDL has its ordinary errors
     for table_id in sorted({*mine.changes.tables, *mine.changes.reads}):
         before, after = mine.base.by_id.get(table_id), head.by_id.get(table_id)
         if before is None or table_id in settled or (after is not None and before == after):
@@ -390,7 +393,7 @@ def _unbound(mine: Candidate, met: Sequence[Meeting], head: Namespace) -> list[s
         else:
             names = [c.name for c in lost(before, after) if mine.words is None or fold(c.name) in mine.words]
             gone.extend(f'column "{before.qualified}.{name}" was dropped, or fields inside of it' for name in names)
-    for table_id in sorted(m.table_id for m in met if m.mine == "define" and m.table_id is not None):
+    for table_id in sorted(m.table_id for m in met if m.mine in _DEFINING and m.table_id is not None):
         gone += [f'column "{mine.base.by_id[table_id].qualified}.{name}" was renamed or dropped' for name in _moved_under_me(mine, head, table_id)]
     return list(dict.fromkeys(gone))
 

@@ -13,7 +13,7 @@ Of a change of columns: `extend` adds one (nullable, or with a default), renames
 was bound at the base is right beside the first two, by field id (`binding.py`), as long as nothing has to read a column that is gone.
 
 resolver.md, sections 3 and 4: one table for the serializable levels, and the rows that are others at `snapshot`. Values only.
-A statement that is not row-local counts as a read of its own table (`execute.py`), so that it is replayed.
+`found` is an ALTER that had nothing to do. A statement that is not row-local counts as a read of its own table (`execute.py`), so that it is replayed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Literal, get_args
 
 from lakelite.model import Isolation
 
-Mine = Literal["append", "delete", "update", "overwrite", "define", "compaction", "read", "shown"]
+Mine = Literal["append", "delete", "update", "overwrite", "define", "found", "compaction", "read", "shown"]
 Theirs = Literal["append", "delete", "update", "overwrite", "schema", "extend", "shrink", "drop", "compaction"]
 
 
@@ -54,6 +54,7 @@ _SERIALIZABLE: dict[Mine, tuple[Rule, ...]] = {
     "update":     (_E,     _M,     _E,     _E,        _R,     _S,     _S,     _G,   _M),
     "overwrite":  (_E,     _M,     _E,     _E,        _R,     _S,     _S,     _G,   _M),
     "define":     (_R,     _R,     _R,     _R,        _R,     _R,     _R,     _G,   _R),
+    "found":      (_S,     _S,     _S,     _S,        _R,     _R,     _R,     _G,   _S),
     "compaction": (_S,     _M,     _M,     _M,        _M,     _S,     _S,     _A,   _M),
     "read":       (_R,     _R,     _R,     _R,        _R,     _S,     _S,     _G,   _S),
     "shown":      (_C,     _C,     _C,     _C,        _C,     _S,     _S,     _G,   _S),

@@ -72,6 +72,12 @@ BY_ID = [
     ("DELETE FROM t WHERE a = 1", "ALTER TABLE t ADD r DOUBLE DEFAULT random() * 0", ["a", "v", "r"], [(2, 2, 0.0)]),
     ("ALTER TABLE t ADD c INTEGER DEFAULT 4; INSERT INTO t VALUES (5, 5, 5)", "INSERT INTO t SELECT a, v + 10 FROM t", ["a", "v", "c"],
      [(1, 1, 4), (1, 11, 4), (2, 2, 4), (2, 12, 4), (5, 5, 5), (5, 15, 4)]),
+    ("ALTER TABLE t DROP v", "ALTER TABLE t ADD COLUMN IF NOT EXISTS v INTEGER", ["a", "v"], [(1, None), (2, None)]),
+    ("UPDATE t SET a = 3 WHERE a = 1; ALTER TABLE t DROP v", "ALTER TABLE t ADD COLUMN IF NOT EXISTS v INTEGER DEFAULT 5", ["a", "v"], [(2, 5), (3, 5)]),
+    ("ALTER TABLE t RENAME v TO w", "ALTER TABLE t ADD COLUMN IF NOT EXISTS v INTEGER", ["a", "w", "v"], [(1, 1, None), (2, 2, None)]),
+    ("INSERT INTO t VALUES (3, 3)", "ALTER TABLE t ADD COLUMN IF NOT EXISTS v DATE", ["a", "v"], [(1, 1), (2, 2), (3, 3)]),
+    ("ALTER TABLE t ADD c INTEGER; INSERT INTO t VALUES (3, 3, 3)", "ALTER TABLE t DROP COLUMN IF EXISTS c", ["a", "v"], [(1, 1), (2, 2), (3, 3)]),
+    ("CREATE OR REPLACE TABLE t AS SELECT 7 AS a", "ALTER TABLE t ADD COLUMN IF NOT EXISTS v INTEGER DEFAULT 5", ["a", "v"], [(7, 5)]),
 ]  # fmt: skip
 
 

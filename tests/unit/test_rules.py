@@ -16,7 +16,8 @@ DATA = ("append", "delete", "update")
 MAY_STAND = {
     ("append", "append"), ("append", "delete"), ("append", "update"), ("append", "overwrite"), ("append", "compaction"),
     ("read", "compaction"), ("shown", "compaction"), ("compaction", "append"),
-    *itertools.product(set(get_args(Mine)) - {"define"}, ("extend", "shrink")),
+    *itertools.product(("found",), (*DATA, "overwrite", "compaction")),
+    *itertools.product(set(get_args(Mine)) - {"define", "found"}, ("extend", "shrink")),
 }  # fmt: skip
 MAY_BE_CARRIED = {
     *itertools.product(("delete", "update", "overwrite"), ("delete", "compaction")),
