@@ -71,7 +71,8 @@ class ChangeSet:
     `reads`: tables whose rows decided what was written (not the rows that a row-local UPDATE or DELETE of the same table
     looked at); `shown`: tables whose rows were handed out; each with the statement that did it first. `external`: a statement
     whose outcome cannot be repeated exactly, because it also read files.
-    `conditional`: an IF [NOT] EXISTS found nothing to do. `found`: tables whose definition is already what an ALTER wanted. `own_shown`: tables that were shown after they had been written.
+    `conditional`: an IF [NOT] EXISTS found nothing to do. `found`: tables whose definition was already what an ALTER wanted.
+    `own_shown`: tables that were shown after they had been written.
     """
 
     tables: Mapping[int, TableChange] = field(default_factory=dict)

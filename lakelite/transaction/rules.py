@@ -13,7 +13,8 @@ Of a change of columns: `extend` adds one (nullable, or with a default), renames
 was bound at the base is right beside the first two, by field id (`binding.py`), as long as nothing has to read a column that is gone.
 
 resolver.md, sections 3 and 4: one table for the serializable levels, and the rows that are others at `snapshot`. Values only.
-`found` is an ALTER that had nothing to do. A statement that is not row-local counts as a read of its own table (`execute.py`), so that it is replayed.
+`found` is an ALTER that had nothing to do. A statement that is not row-local counts as a read of its own table (`execute.py`), so that it
+is replayed.
 """
 
 from __future__ import annotations
