@@ -85,20 +85,27 @@ def run(script: Path, engine: str, connect: Callable[[str], Any], failures: tupl
 
 
 def _check(record: Record, connection: Any, place: str, failures: tuple[type[Exception], ...]) -> None:
+    rows, columns, failure = _outcome(record, connection, failures)
+    if record.kind == "error":
+        wanted = "\n".join(record.expected)
+        assert failure is not None and wanted in failure, f"{place}: it should fail with {wanted!r}, and not with {failure}"
+        return
+    assert failure is None, f"{place}: {failure}"
+    if record.kind == "query":
+        assert columns == record.columns, f"{place}: it has {columns} columns"
+        wanted_rows = list(record.expected)
+        assert (sorted(rows) == sorted(wanted_rows)) if record.is_sorted else (rows == wanted_rows), f"{place}:\n" + "\n".join(rows)
+
+
+def _outcome(record: Record, connection: Any, failures: tuple[type[Exception], ...]) -> tuple[list[str], int, str | None]:
+    """The rows of a query, as lines, how many columns they have, and the error's text if it failed."""
     try:
         cursor = connection.execute(record.sql)
-        rows = [tuple(map(shown, row)) for row in cursor.fetchall()] if record.kind == "query" else []
+        if record.kind != "query":
+            return [], 0, None
+        return ["\t".join(map(shown, row)) for row in cursor.fetchall()], len(cursor.description), None
     except failures as error:
-        assert record.kind == "error", f"{place}: {error}"
-        wanted = "\n".join(record.expected)
-        assert wanted in str(error), f"{place}: the error should hold {wanted!r}: {error}"
-        return
-    assert record.kind != "error", f"{place}: it should fail with {record.expected}"
-    if record.kind == "query":
-        assert len(cursor.description) == record.columns, f"{place}: it has {len(cursor.description)} columns"
-        found = ["\t".join(row) for row in rows]
-        wanted_rows = list(record.expected)
-        assert (sorted(found) == sorted(wanted_rows)) if record.is_sorted else (found == wanted_rows), f"{place}:\n" + "\n".join(found)
+        return [], 0, str(error)
 
 
 def shown(value: object) -> str:
