@@ -27,7 +27,7 @@ class Guard(Protocol):
 
 
 class Batches(Iterator["pa.RecordBatch"]):
-    """The batches of `reader`, read within `guard`. `release` frees the snapshot that they are read from."""
+    """The batches of `reader`, read within `guard`. `release` frees the snapshot that they are read from. `owner` lives as long."""
 
     def __init__(self, reader: pa.RecordBatchReader, guard: Guard, release: Callable[[], None]) -> None:
         never_ended_by_a_child(self)
@@ -35,6 +35,7 @@ class Batches(Iterator["pa.RecordBatch"]):
         self._reader: pa.RecordBatchReader | None = reader
         self._guard = guard
         self._release: Callable[[], None] | None = release
+        self.owner: object = None
         self._ended = False
         self._lock = threading.RLock()
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import duckdb
 
+from lakelite.forks import never_ended_by_a_child
 from lakelite.lake import Lake
 from lakelite.storage.engine import Engine, open_again
 from lakelite.transaction.view import LakeView
@@ -44,6 +45,7 @@ def open_view(lake: Lake, view: LakeView | None) -> duckdb.DuckDBPyConnection:
         lake.lease.unpin(view.snapshot_id)
         raise
     weakref.finalize(told, lake.lease.unpin, view.snapshot_id).atexit = False
+    never_ended_by_a_child(connection)
     return connection
 
 

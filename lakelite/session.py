@@ -108,7 +108,7 @@ class Session:
         """One statement at a time, in the process that opened the session; errors of other libraries become ours."""
         with self.exclusive():
             self._text = text
-            with self._framed(text, variables):
+            with self._watch.interruptible(), self._framed(text, variables):
                 self.lake.trim()
                 yield
 
@@ -149,7 +149,8 @@ class Session:
             case st.Query() | st.CopyTo():
                 return self._query(statement, values)
             case _ if isinstance(operation, st.Standalone):
-                return standalone.run(self.lake, self._tx, operation, call, read_only=self.read_only)
+                with self._limited(self.lake.engine.stopper):
+                    return standalone.run(self.lake, self._tx, operation, call, read_only=self.read_only)
             case _:
                 return self._change(statement, [values])
 
@@ -374,6 +375,7 @@ class Session:
                 raise standalone.read_only_error(of_connection=self.read_only)
             with tx.statement(operation, statement.text, sets), self._limited(self.lake.engine.stopper):
                 count = tx.run_sets(operation, statement.text, sets)
+                self._watch.check()
             if tx.explicit:
                 return Result(None, rowcount=count, messages=landing.noted(tx))
             messages = self._land(tx)
@@ -410,7 +412,7 @@ class Session:
     def interrupt(self) -> None:
         """Stops the running statement, from another thread: it raises OperationalError and is undone."""
         self.check_usable()
-        self.lake.engine.interrupt()
+        self._watch.interrupt(self.lake.engine.interrupt)
 
     def close(self) -> None:
         """Rolls back what is open and frees everything, also after an error, which is raised then. Again, or in a forked child: nothing happens."""

@@ -1,6 +1,7 @@
-"""A limit on how long a call may run: `Watch` stops what is over it. Used by the session for statements, by results for fetches.
+"""What stops a call: a limit on how long it may run, or somebody who interrupts it. Used by the session for statements, by results for fetches.
 
-Promises: nothing is stopped after its block has ended, a stop is repeated until the block ends, and what is not limited costs nothing.
+Promises: nothing is stopped after its block has ended, and a stop is repeated until the block ends, since between two calls of DuckDB, where
+Python works, one alone would be lost. What is neither limited nor interrupted costs nothing.
 Never decides what a call is, and never touches DuckDB: the caller says how it is stopped.
 """
 
@@ -36,12 +37,41 @@ class Watch:
         self._lock = threading.Lock()
         self._calls: set[_Call] = set()
         self._thread: threading.Thread | None = None
+        self._is_running = False
+        self._interrupt: _Call | None = None
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """The block is what `interrupt` stops; one at a time."""
+        self._is_running = True
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._is_running = False
+                if self._interrupt is not None:
+                    self._calls.discard(self._interrupt)
+                    self._interrupt = None
+
+    def interrupt(self, stop: Callable[[], None]) -> None:
+        """Calls `stop`, from another thread, and goes on calling it until the interruptible block ends, if there is one."""
+        stop()
+        with self._lock:
+            if self._is_running and self._interrupt is None:
+                self._interrupt = _Call(0.0, stop)
+                self._add(self._interrupt)
+
+    def check(self) -> None:
+        """Raises what DuckDB would, had it heard of the interrupt: for where a change is about to be kept."""
+        if self._interrupt is not None:
+            raise duckdb.InterruptException("Interrupted!")
 
     @contextmanager
     def limit(self, milliseconds: int, stop: Callable[[], None]) -> Iterator[None]:
         """Calls `stop` when the block runs longer; OperationalError if that interrupted it."""
         call = _Call(time.monotonic() + milliseconds / 1000, stop)
-        self._add(call)
+        with self._lock:
+            self._add(call)
         try:
             yield
         except duckdb.InterruptException as error:
@@ -53,11 +83,10 @@ class Watch:
                 self._calls.discard(call)
 
     def _add(self, call: _Call) -> None:
-        with self._lock:
-            self._calls.add(call)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="lakelite-timeouts", daemon=True)
-                self._thread.start()
+        self._calls.add(call)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="lakelite-timeouts", daemon=True)
+            self._thread.start()
 
     def _run(self) -> None:
         idle_since = time.monotonic()

@@ -41,7 +41,8 @@ class TransactionBlock:
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: object) -> None:
         if self._thread != threading.get_ident():
-            raise InterfaceError("a transaction block ends in the thread in which it began")
+            raise InterfaceError("a transaction block ends once, and in the thread in which it began")
+        self._thread = -1
         try:
             with self._connection.call():
                 self._connection.messages += self._session.end_block(self, is_own=self._is_own, failed=kind is not None).messages

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -199,4 +200,4 @@ def _count(size: Any) -> int:
         count = -1
     if count < 0:
         raise InterfaceError("the number of rows to fetch is a whole number, 0 or more")
-    return count
+    return min(count, sys.maxsize)

@@ -88,7 +88,7 @@ def _check_arguments(autocommit: object, author: object, branch: object) -> None
 
 
 class Connection:
-    """A connection to a lake. Threads may share it: its statements queue.
+    """A connection to a lake. Threads may share it: its statements queue, and share the transaction that is open.
 
     `messages`: (class, text) of what a user could want to know of the last commit() or rollback(), or the error that it raised.
     """
@@ -225,6 +225,9 @@ class Connection:
     def last_commit(self) -> CommitResult | None:
         """The newest commit of this connection; None where nothing was committed yet. Upkeep that came behind it does not count."""
         return self._session.last_commit
+
+    def __copy__(self) -> Connection:
+        raise InterfaceError("a connection cannot be copied", hint="open another one with connect()")
 
     def __enter__(self) -> Connection:
         self._session.check_usable()

@@ -52,11 +52,14 @@ class Exports(ABC):
         """The rows that are left as a pyarrow RecordBatchReader, which reads them when they are asked for; memory does not grow with them.
 
         For that the query runs once more, as a stream; where rows were fetched before, or the query reads DataFrames, the rest
-        is copied in memory instead. The snapshot is kept until the reader was read to its end or is collected.
+        is copied in memory instead. The snapshot is kept until the reader was read to its end or is collected; so is the connection, if it
+        is not closed.
         """
         if not isinstance(rows_per_batch, int) or rows_per_batch < 1:
             raise InterfaceError("rows_per_batch is a whole number, 1 or more")
-        return self._left().batches(rows_per_batch).reader()
+        batches = self._left().batches(rows_per_batch)
+        batches.owner = self
+        return batches.reader()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The same as an Arrow stream in a PyCapsule: pyarrow, pandas, Polars, DuckDB and others take the cursor itself as a table."""

@@ -63,12 +63,27 @@ def _with_hint(hint: str) -> Callable[[re.Match[str], Said], Words]:
     return lambda found, said: Words(found[0].splitlines()[0].rstrip("!."), hint)
 
 
+def _no_parameter(found: re.Match[str], said: Said) -> Words:
+    return Words("a parameter cannot stand here: it stands for a value", "write it into the text", thing="?")
+
+
+def _no_versions(found: re.Match[str], said: Said) -> Words:
+    return Words("only a table of the lake has versions", "put the clause behind its name: t AT (VERSION => 3)")
+
+
+def _deep(found: re.Match[str], said: Said) -> Words:
+    return Words(f"an expression is nested more than {found[1]} levels deep", "compute parts of it in a subquery, or sum up a list: list_sum([…])")
+
+
 def _set_sizes(found: re.Match[str], said: Said) -> Words:
     return Words("the queries of a set operation give different numbers of columns", "give both the same columns, or use UNION BY NAME")
 
 
 RULES: tuple[Rule, ...] = (
+    rule(r"^syntax error at or near \"\$\"", _no_parameter),
     rule(r"^syntax error at or near \"(.*)\"", _syntax),
+    rule(r"^Catalog type does not support time travel", _no_versions),
+    rule(r"^Max expression depth limit of (\d+)", _deep),
     rule(r"^column \"(.+?)\" must appear in the GROUP BY clause", _grouping),
     rule(r"^Window functions are not supported here|^window functions are not allowed", _window),
     rule(r"^(\w+(?: \w+)?) clause cannot contain (aggregates|window functions)", _aggregate),

@@ -10,6 +10,7 @@ from lakelite.mapping.words import Rule, Said, Words, offered, rule
 
 _CTE = re.compile(r"\b(\w+)\s+AS\s+(?:NOT\s+)?(?:MATERIALIZED\s+)?\(", re.IGNORECASE)
 _TARGET = re.compile(r"\b(?:INTO|OVERWRITE|TABLE)\s+(?:\w+\.)?\w+", re.IGNORECASE)
+_FORMATS = ("csv", "json", "parquet")
 _LISTS = "SHOW ALL TABLES lists the tables of this lake"
 
 
@@ -98,6 +99,8 @@ def _no_function(found: re.Match[str], said: Said) -> Words:
     if kind == "type":
         common = "there are INTEGER, DOUBLE, VARCHAR, DATE, TIMESTAMP and more"
         return Words(f'type "{name}" does not exist', did_you_mean(name, said.names.of("type"), common), name)
+    if kind == "copy function":
+        return Words(f'COPY does not know the format "{name}"', did_you_mean(name, _FORMATS, f"the formats are: {listed(_FORMATS)}"), name)
     known = [*said.names.of("function"), *offered(found[3])]
     otherwise = "SELECT function_name FROM duckdb_functions() lists the functions"
     return Words(f'function "{name}" does not exist', did_you_mean(name, known, otherwise), name)
@@ -117,6 +120,10 @@ def _ambiguous(found: re.Match[str], said: Said) -> Words:
     choices = re.findall(r"'([^']+)'", found[2])
     hint = f"write {' or '.join(choices)}" if choices else "put the table in front: table.column"
     return Words(f'column "{found[1]}" is ambiguous', hint, found[1])
+
+
+def _ambiguous_table(found: re.Match[str], said: Said) -> Words:
+    return Words(f'more than one table is called "{found[1]}" here', "give each a name of its own: t AT (VERSION => 3) AS old", found[1])
 
 
 def _named_twice(found: re.Match[str], said: Said) -> Words:
@@ -142,5 +149,6 @@ RULES: tuple[Rule, ...] = (
     rule(r"^Referenced column \"?(\w+?)\"? not found in FROM clause and can't find in alias map()", _no_column),
     rule(r"^Column \"(.+?)\" does not exist on (left|right) side of join(.*)", _not_in_join),
     rule(r"^Ambiguous reference to column name \"(.+?)\" \(use: (.*?)\)", _ambiguous),
+    rule(r"^Ambiguous reference to table \"(.+?)\"", _ambiguous_table),
     rule(r"^Column with name \"(.+?)\" already exists", _named_twice),
 )

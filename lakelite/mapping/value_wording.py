@@ -119,7 +119,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"^Division by zero in expression (.*?)\. Use TRY", _division),
     rule(r"^More than one row returned by a subquery used as an expression", _many_rows),
     rule(r"^extract specifier \"(.*?)\" not recognized", _date_part),
-    rule(r"type '<class '(.+?)'>' to DuckDB LogicalType", _parameter_type),
+    rule(r"type '<\w+ '(.+?)'>' to DuckDB LogicalType", _parameter_type),
     rule(r"^Python integer too large for 128-bit integer type", _large_parameter),
     rule(r"^Python Conversion Failure: cannot encode str as UTF-8, surrogate", _surrogate),
 )

@@ -43,5 +43,5 @@ RULES: tuple[Rule, ...] = (
     rule(r"^(?:could not allocate|failed to allocate|failed to offload).*", _memory),
     rule(r"database has been invalidated because of a previous fatal error", _invalidated),
     rule(r"^reading the (?:stream|object) (?:of the Python object|registered as) '(.+?)' (?:as Arrow data )?failed: (.*)", _python),
-    rule(r"(?:automatically (?:install|load)\w* the required extension|^Extension) ['\"](\w+)['\"]", _extension),
+    rule(r"(?:automatically (?:install|load)\w* the required extension|^Extension) ['\"](\w+)", _extension),
 )

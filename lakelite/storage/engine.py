@@ -122,12 +122,16 @@ class Engine:
 
     def interrupt(self) -> None:
         """Stops whatever runs, from another thread. Where nothing runs, nothing happens."""
-        stop(self.work, *list(self._cursors.values()))
+        stop(*self._users(), *list(self._cursors.values()))
+
+    def _users(self) -> list[duckdb.DuckDBPyConnection]:
+        """What runs the user's text, beside the cursors of results."""
+        return [self.work] if self._names is None else [self.work, self._names]
 
     def stopper(self) -> Callable[[], None]:
         """A function that stops what is begun from now on; results that are being read already go on."""
         older = set(self._cursors.values())
-        return lambda: stop(self.work, *(cursor for cursor in list(self._cursors.values()) if cursor not in older))
+        return lambda: stop(*self._users(), *(cursor for cursor in list(self._cursors.values()) if cursor not in older))
 
     def close(self) -> None:
         if self._names is not None:

@@ -126,7 +126,7 @@ def _check_links(root: Path) -> None:
 def _check_writable(path: Path) -> None:
     # access(2) says no on read-only media too, and unlike a trial file it leaves no trace, not even a changed time.
     if not os.access(path, os.W_OK):
-        raise CannotOpen(f"{path} is not writable", hint="open the lake read-only, or check owner, mode and mount")
+        raise CannotOpen(f"{path} is not writable", hint="check owner, mode and mount: reading needs that too, for files beside the catalog")
 
 
 def _check_file_system(root: Path) -> None:

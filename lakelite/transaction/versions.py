@@ -132,6 +132,8 @@ def value_of(execution: Execution, expression: str, call: Call, position: Positi
     except duckdb.CatalogException as error:
         hint = "read it first, and pass it as a parameter"
         raise ProgrammingError(f"{what} is computed where no table can be seen", hint=hint, position=position) from error
+    except duckdb.InterruptException:
+        raise  # who stopped it says so
     except duckdb.Error as error:
         ours = engine_error(error, "")
         raise type(ours)(ours.message, hint=ours.hint, position=position) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
 import decimal
 import gc
@@ -53,6 +54,21 @@ def test_connect_makes_a_lake_and_opens_it_again(tmp_path: Path) -> None:
             con.execute("create table t as select 1 as a")
         with lakelite.connect(path, create=False) as con:
             assert con.execute("from t").fetchall() == [(1,)]
+
+
+def test_a_connection_is_not_copied(con: lakelite.Connection) -> None:
+    with pytest.raises(lakelite.InterfaceError, match="cannot be copied"):
+        copy.copy(con)
+    gc.collect()
+    assert con.execute("select count(*) from t").fetchone() == (3,)
+
+
+@pytest.mark.parametrize("size", [3, 10**9, 10**20, 10**30])
+def test_more_rows_than_there_are(con: lakelite.Connection, size: int) -> None:
+    for sql in ("select a from t order by a", "show tables"):
+        cursor = con.execute(sql)
+        assert cursor.fetchmany(size) == con.execute(sql).fetchall()
+        assert cursor.fetchmany(size) == []
 
 
 def test_a_temporary_lake_is_gone_afterwards() -> None:

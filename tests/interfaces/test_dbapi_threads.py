@@ -235,6 +235,7 @@ con.execute("create table t (a integer)")
 con.execute("insert into t select range from range(100000)")
 held = [con.execute("select a from t"), con.execute("select a from t").fetch_record_batch(100), con.execute("show tables"), con.execute("from t")]
 held.append(held[3].fetchone() and con.execute("select a from t").fetch_record_batch(100))
+held.append(con.duckdb())
 pid = os.fork()
 if pid == 0:
     del held
@@ -245,6 +246,7 @@ if pid == 0:
 assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 assert len(held[0].fetchall()) == 100000
 assert held[1].read_all().num_rows == 100000
+assert held[-1].execute("select count(*) from t").fetchall() == [(100000,)]
 print("read on")
 """
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import lakelite
+from lakelite.transaction.transaction import Transaction
 
 LONG = "select count(*) from range(10000000) a, range(10000000) b where a.range * 3 = b.range * 7 + 1 and hash(a.range, b.range) % 7 = 3"
 ROWS = "select a.range from range(1000000) a, range(1000000) b"
@@ -47,6 +49,64 @@ def test_a_statement_that_runs_too_long_is_stopped_and_undone(con: lakelite.Conn
     con.commit()
     assert con.execute("select count(*) from t").fetchone() == (4 + explicit,)
     assert con.execute("show tables").fetchall() == [("t",)]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["from t at (version => ({}))", "from table_changes('t', 0, ({}))", "restore table t to version as of ({})", "describe t at (version => ({}))"],
+)
+def test_the_expression_of_a_version_is_limited_too_and_can_be_interrupted(con: lakelite.Connection, sql: str) -> None:
+    con.execute("set statement_timeout_ms = 200")
+    with pytest.raises(lakelite.OperationalError, match="200 ms, the limit that statement_timeout_ms sets"):
+        con.execute(sql.format(LONG)).fetchall()
+    con.execute("set statement_timeout_ms = 0")
+    timer = threading.Timer(0.2, con.interrupt)
+    timer.start()
+    with pytest.raises(lakelite.OperationalError, match=r"^interrupted"):
+        con.execute(sql.format(LONG)).fetchall()
+    timer.join()
+    assert con.execute("select count(*) from t").fetchone() == (3,)
+
+
+@pytest.mark.parametrize("explicit", [False, True])
+def test_an_interrupt_where_duckdb_does_not_run_undoes_the_statement(
+    con: lakelite.Connection, explicit: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While Python reads parameters, DuckDB hears nothing of it: the change must not be kept all the same."""
+    if explicit:
+        con.execute("begin; insert into t values (4, 'mine')")
+    run_sets = Transaction.run_sets
+
+    def interrupted(*arguments: Any) -> int:
+        other = threading.Thread(target=con.interrupt)
+        count = run_sets(*arguments)
+        other.start()
+        other.join()
+        return count
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Transaction, "run_sets", interrupted)
+        with pytest.raises(lakelite.OperationalError, match=r"^interrupted"):
+            con.executemany("insert into t values (?, ?)", [(n, "x") for n in range(10)])
+    con.interrupt()
+    con.execute("insert into t values (5, 'after')")
+    con.commit()
+    assert con.execute("select count(*) from t").fetchone() == (4 + explicit,)
+
+
+def test_an_interrupt_is_repeated_until_the_statement_ends(con: lakelite.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes before DuckDB runs, which then is stopped nevertheless."""
+    run_sets = Transaction.run_sets
+
+    def interrupted(*arguments: Any) -> int:
+        con.interrupt()
+        return run_sets(*arguments)
+
+    monkeypatch.setattr(Transaction, "run_sets", interrupted)
+    begin = time.monotonic()
+    with pytest.raises(lakelite.OperationalError, match=r"^interrupted"):
+        con.execute(f"insert into t select ({LONG}), 'x'")
+    assert time.monotonic() - begin < 2
 
 
 def test_a_fetch_that_runs_too_long_is_stopped(con: lakelite.Connection) -> None:

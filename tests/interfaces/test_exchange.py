@@ -281,6 +281,21 @@ def test_the_snapshot_is_pinned_as_long_as_the_stream_is_open(numbers: Any, tmp_
     assert pinned(place) is None
 
 
+def test_a_reader_keeps_its_connection_open(numbers: Any, tmp_path: Path) -> None:
+    def opened(how: str) -> Any:
+        con = lakelite.connect(tmp_path / "lake", autocommit=True)
+        cursor = con.execute("SELECT i FROM t")
+        return cursor.fetch_record_batch() if how == "batches" else pa.RecordBatchReader.from_stream(cursor)
+
+    for how in ("batches", "stream"):
+        reader = opened(how)
+        gc.collect()
+        assert reader.read_all().num_rows == numbers.execute("SELECT count(*) FROM t").fetchone()[0]
+        del reader
+        gc.collect()
+    assert pinned(tmp_path / "lake") is None
+
+
 def test_a_capsule_that_nobody_reads_lets_the_snapshot_go(numbers: Any, tmp_path: Path) -> None:
     capsule = numbers.execute("FROM t").__arrow_c_stream__()
     assert pinned(tmp_path / "lake") == 1
