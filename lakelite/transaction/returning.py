@@ -16,8 +16,10 @@ from lakelite import deletion
 from lakelite.contents import TableState
 from lakelite.language import statements as st
 from lakelite.model import Table, quote
+from lakelite.storage.engine import Engine
 from lakelite.storage.fragment import Staged
 from lakelite.storage.saved import Columns, SavedRows
+from lakelite.storage.types import decode
 from lakelite.transaction import changes as ch
 from lakelite.transaction.execution import Call, Execution
 from lakelite.transaction.match import unqualified
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyroaring import BitMap
 
-_PICKED = "lake_picked"
+_HERE = "lake_returning"
 
 
 def of_new_rows(
@@ -36,10 +38,8 @@ def of_new_rows(
     """What the RETURNING of a statement gives of the rows that it wrote; None: it has none."""
     if operation.returning is None:
         return None
-    kept = {} if new is None else {new.fragment.fragment_id: new}
-    ipc = {k: s.ipc for k, s in kept.items() if s.ipc is not None}
-    state = TableState(table, {k: s.fragment for k, s in kept.items()}, {}, ipc)
-    return _saved(execution, work, table, operation, call, execution.engine.relation(state))
+    with _rows_of(execution.engine, table, new) as rows:
+        return _saved(execution, work, table, operation, call, rows)
 
 
 def of_deleted_rows(
@@ -48,7 +48,7 @@ def of_deleted_rows(
     """What the RETURNING of a DELETE gives of the rows of `state` at `positions`; None: it has none."""
     if operation.returning is None:
         return None
-    with _rows_at(execution, state, positions) as rows:
+    with _rows_at(execution.engine, state, positions) as rows:
         return _saved(execution, work, state.table, operation, call, rows)
 
 
@@ -69,17 +69,36 @@ def _columns(execution: Execution, table: Table, name: str, wanted: str) -> Colu
 
 
 @contextmanager
-def _rows_at(execution: Execution, state: TableState, positions: Mapping[int, BitMap]) -> Iterator[str]:
+def _rows_of(engine: Engine, table: Table, new: Staged | None) -> Iterator[str]:
+    """A SELECT of the rows of a staged fragment; within the block. Few rows are taken as they are, which spares the cache."""
+    if new is None or new.ipc is None:
+        yield engine.relation(TableState(table, {} if new is None else {new.fragment.fragment_id: new.fragment}, {}))
+        return
+    import pyarrow as pa
+
+    columns = (f"{decode(f'f{c.field_id}::{c.stored.type}', c.type)} AS {quote(c.name)}" for c in table.visible)
+    with _registered(engine, pa.ipc.open_stream(new.ipc).read_all()):
+        yield f"SELECT {', '.join(columns)} FROM {_HERE}"
+
+
+@contextmanager
+def _rows_at(engine: Engine, state: TableState, positions: Mapping[int, BitMap]) -> Iterator[str]:
     """A SELECT of the rows at some positions, by fragment id; within the block. Joined with them, DuckDB reads no more than their row groups."""
     fragments = {k: state.fragments[k] for k in positions}
-    scan = execution.engine.addressed(TableState(state.table, fragments, {}, state.staged_rows), fragments.values())
+    scan = engine.addressed(TableState(state.table, fragments, {}, state.staged_rows), fragments.values())
     numbers = {fragment.fragment_id: source for source, fragment in scan.fragments.items()}
-    work = execution.engine.work
-    work.register(_PICKED, _as_arrow(positions, numbers))
+    with _registered(engine, _as_arrow(positions, numbers)):
+        yield f"SELECT p.* FROM ({scan.sql}) p JOIN {_HERE} d ON d.source = p.{scan.source} AND d.position = p.{scan.position}"
+
+
+@contextmanager
+def _registered(engine: Engine, rows: pa.Table) -> Iterator[None]:
+    """Within the block `_HERE` is the name of these rows."""
+    engine.work.register(_HERE, rows)
     try:
-        yield f"SELECT p.* FROM ({scan.sql}) p JOIN {_PICKED} d ON d.source = p.{scan.source} AND d.position = p.{scan.position}"
+        yield
     finally:
-        work.unregister(_PICKED)
+        engine.work.unregister(_HERE)
 
 
 def _as_arrow(positions: Mapping[int, BitMap], numbers: Mapping[int, int]) -> pa.Table:
