@@ -86,8 +86,10 @@ class Engine:
             raise
 
     def cursor_of(self, rows: SavedRows) -> duckdb.DuckDBPyConnection:
-        """A cursor of its own whose result are rows that were saved."""
-        return self.shelf.open(self.cursor(), rows)
+        """A cursor of its own whose result are rows that were saved. `interrupt` reaches it only when it is open: they may be those of a commit."""
+        cursor = self.shelf.open(self._duckdb.cursor(), rows)
+        self._cursors[id(cursor)] = cursor
+        return cursor
 
     def drop(self, cursor: duckdb.DuckDBPyConnection) -> None:
         """Closes a cursor that `cursor` made."""
