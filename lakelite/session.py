@@ -38,6 +38,7 @@ from lakelite.transaction.execution import Call, Stream
 from lakelite.transaction.transaction import Transaction
 from lakelite.transfer import export, take_in
 
+_Again = Callable[[int], Batches] | None
 _UNLIMITED = nullcontext()
 _LEAVE_THE_BLOCK = "leave the block to commit what it did, or raise an exception in it to roll it back"
 
@@ -78,8 +79,8 @@ class Session:
             if len(found) != 1:
                 raise ProgrammingError(f"executemany takes one statement, not {len(found)}")
             statement = found[0]
-            if not isinstance(statement.operation, st.Insert | st.Update | st.Delete):
-                raise ProgrammingError("executemany is for INSERT, UPDATE and DELETE", hint="use execute for other statements")
+            if not isinstance(statement.operation, st.Insert | st.Update | st.Delete) or statement.operation.returning is not None:
+                raise ProgrammingError("executemany is for INSERT, UPDATE and DELETE without RETURNING", hint="use execute for other statements")
             sets = [values_of(statement, p) for p in parameter_sets]
             return self._change(statement, sets) if sets else Result(None, rowcount=0)
 
@@ -301,15 +302,18 @@ class Session:
         with self._ready() as tx:
             with tx.statement(statement.operation, text, [values]), self._limited(self.lake.engine.stopper):
                 done = tx.run(statement.operation, Call(text, values))
-            messages = landing.noted(tx)
             if done.rows is None:
-                return Result(None, rowcount=done.rowcount, messages=messages)
+                return Result(None, rowcount=done.rowcount, messages=landing.noted(tx))
             snapshot = min([tx.first_base, *tx.execution.pinned])
             again = None if done.again is None else partial(self._stream, tx, done.again, snapshot, text, self._where)
-            result = Result.of_query(done.rows, self._reading(done.rows, text, self._where), self._kept(tx, done.rows, [snapshot]), again)
-            result.messages += messages
-            self._results.add(result)
+            result = self._opened(tx, done.rows, text, [snapshot], again)
+            result.messages += landing.noted(tx)
             return result
+
+    def _opened(self, tx: Transaction, cursor: duckdb.DuckDBPyConnection, text: str, snapshots: Sequence[int], again: _Again = None) -> Result:
+        result = Result.of_query(cursor, self._reading(cursor, text, self._where), self._kept(tx, cursor, snapshots), again)
+        self._results.add(result)
+        return result
 
     def _stream(self, tx: Transaction, again: Callable[[int], Stream], snapshot: int, text: str, where: Where, rows_per_batch: int) -> Batches:
         """A query once more, as Arrow batches; its result has to be open still, which keeps the snapshot."""
@@ -376,10 +380,11 @@ class Session:
             with tx.statement(operation, statement.text, sets), self._limited(self.lake.engine.stopper):
                 count = tx.run_sets(operation, statement.text, sets)
                 self._watch.check()
-            if tx.explicit:
-                return Result(None, rowcount=count, messages=landing.noted(tx))
-            messages = self._land(tx)
-            return Result(None, rowcount=tx.final_count(count), messages=landing.noted(tx) + messages)
+            messages = [] if tx.explicit else self._land(tx)
+            saved = tx.log[-1].returned
+            result = Result(None) if saved is None else self._opened(tx, self.lake.engine.cursor_of(saved), statement.text, [])
+            result.rowcount, result.messages = count if tx.explicit else tx.final_count(count), landing.noted(tx) + messages
+            return result
 
     def _optimize(self, operation: st.Optimize, call: Call) -> Result:
         standalone.check_alone("OPTIMIZE", self._tx, read_only=self.read_only)

@@ -15,11 +15,11 @@ from lakelite.language.statements import Assignment, CopyFrom, CopyTo, Delete, I
 from lakelite.language.tokens import folded, unquote
 from lakelite.model import quote
 
-_NO_RETURNING = "read the rows with a SELECT in the same transaction"
+_CLAUSES = ("WHERE", "FROM", "RETURNING")
 
 
 def read_insert(reader: Reader, ctes: Sql | None) -> Insert:
-    """Behind INSERT: [OVERWRITE] [INTO|TABLE] name [(columns)] [BY NAME|BY POSITION] source."""
+    """Behind INSERT: [OVERWRITE] [INTO|TABLE] name [(columns)] [BY NAME|BY POSITION] source [RETURNING …]."""
     if reader.peek().word == "OR":
         raise reader.unsupported(f"INSERT OR {reader.peek(1).word or '…'}", "delete the rows with the same key first, in the same transaction")
     overwrite = reader.accept("OVERWRITE")
@@ -33,44 +33,43 @@ def read_insert(reader: Reader, ctes: Sql | None) -> Insert:
     columns = reader.columns() if reader.sees("(") and _is_column_list(reader) else None
     _refuse_twice(reader, columns)
     by_name = _by_name(reader, columns)
+    _refuse_on_conflict(reader)
+    stop = reader.scan(lambda index: reader.is_clause(index, "RETURNING"))
     if reader.accept("DEFAULT", "VALUES"):
-        _refuse_tail(reader, len(reader.tokens))
-        reader.finish()
         if columns is not None or by_name:
             raise reader.wrong("DEFAULT VALUES takes neither a list of columns nor BY NAME", index=0)
-        return Insert(target, overwrite, None, False, None, False, ctes)
-    is_values = _is_values_list(reader)
+        return Insert(target, overwrite, None, False, None, False, ctes, _returning(reader))
+    is_values = _is_values_list(reader, stop)
     if is_values and by_name:
         raise reader.wrong("BY NAME takes the names from a query, and VALUES has none", "write the columns: INSERT INTO t (a, b) VALUES …")
-    _refuse_tail(reader, len(reader.tokens))
-    source = reader.query(len(reader.tokens))
-    return Insert(target, overwrite, columns, by_name, source, is_values, ctes)
+    source = reader.query(stop)
+    return Insert(target, overwrite, columns, by_name, source, is_values, ctes, _returning(reader))
 
 
 def read_delete(reader: Reader, ctes: Sql | None) -> Delete:
-    """Behind DELETE: FROM name [[AS] alias] [WHERE condition]."""
+    """Behind DELETE: FROM name [[AS] alias] [USING sources] [WHERE condition] [RETURNING …]."""
     reader.expect("FROM")
     target = _target(reader)
     alias = _alias(reader)
-    if reader.sees("USING"):
-        raise reader.unsupported("DELETE … USING", "use WHERE column IN (SELECT …) or WHERE EXISTS (SELECT …)")
+    sources = _sources(reader) if reader.accept("USING") else None
     first = reader.index
     where = _where(reader)
-    return Delete(target, alias, where, _row_local(reader, target, alias, first, where, ctes), ctes)
+    row_local = sources is None and _row_local(reader, target, alias, first, where, ctes)
+    return Delete(target, alias, where, row_local, ctes, sources, _returning(reader))
 
 
 def read_update(reader: Reader, ctes: Sql | None) -> Update:
-    """Behind UPDATE: name [[AS] alias] SET column = value, … [WHERE condition]."""
+    """Behind UPDATE: name [[AS] alias] SET column = value, … [FROM sources] [WHERE condition] [RETURNING …]."""
     target = _target(reader)
     is_clause = reader.sees("SET") and not (reader.peek(1).word == "SET" and reader.sees_identifier(2))
     alias = None if is_clause else _alias(reader)
     reader.expect("SET")
     first = reader.index
     assignments = _assignments(reader, target, alias)
-    if reader.sees("FROM"):
-        raise reader.unsupported("UPDATE … FROM", "use a subquery: SET a = (SELECT …) WHERE EXISTS (SELECT …)")
+    sources = _sources(reader) if reader.accept("FROM") else None
     where = _where(reader)
-    return Update(target, alias, assignments, where, _row_local(reader, target, alias, first, where, ctes), ctes)
+    row_local = sources is None and _row_local(reader, target, alias, first, where, ctes)
+    return Update(target, alias, assignments, where, row_local, ctes, sources, _returning(reader))
 
 
 def read_truncate(reader: Reader) -> Truncate:
@@ -206,23 +205,36 @@ def _alias(reader: Reader) -> str | None:
 
 
 def _where(reader: Reader) -> Sql | None:
-    where = reader.expression("RETURNING") if reader.accept("WHERE") else None
-    _refuse_returning(reader)
-    reader.finish()
-    return where
+    return reader.expression("RETURNING") if reader.accept("WHERE") else None
 
 
-def _refuse_returning(reader: Reader) -> None:
-    if reader.sees("RETURNING"):
-        raise reader.unsupported("RETURNING", _NO_RETURNING)
+def _sources(reader: Reader) -> Sql:
+    """The tables behind FROM or USING: up to WHERE or RETURNING. DuckDB binds them as they are, and says what is wrong in them."""
+    first = reader.index
+    reader.index = reader.scan(lambda index: reader.is_clause(index, "WHERE", "RETURNING"))
+    if reader.index == first:
+        raise reader.syntax_error("expected a table, a query in parentheses or a join")
+    return splice(reader.source, first, reader.index)
 
 
-def _refuse_tail(reader: Reader, stop: int) -> None:
-    """RETURNING and ON CONFLICT behind the source of an INSERT."""
-    tokens, index = reader.tokens, reader.index
+def _returning(reader: Reader) -> Sql | None:
+    """The list behind RETURNING, to the end of the statement: DuckDB binds it as it is, and says what is wrong in it."""
+    if not reader.accept("RETURNING"):
+        reader.finish()
+        return None
+    first = reader.index
+    if reader.ended():
+        raise reader.syntax_error("expected what to return: RETURNING *, or a list of expressions")
+    found = splice(reader.source, first, len(reader.tokens))
+    if found.parameters:
+        raise reader.unsupported("a parameter in RETURNING", "return the columns, and compute with them where you read the rows", first)
+    return found
+
+
+def _refuse_on_conflict(reader: Reader) -> None:
+    """ON CONFLICT behind the source of an INSERT."""
+    tokens, index, stop = reader.tokens, reader.index, len(reader.tokens)
     while index < stop:
-        if tokens[index].word == "RETURNING" and tokens[index - 1].word != ".":
-            raise reader.unsupported("RETURNING", _NO_RETURNING, index)
         if tokens[index].word == "CONFLICT" and tokens[index - 1].word == "ON" and (index + 1 == stop or tokens[index + 1].word in ("(", "DO")):
             hint = "delete the rows with the same key first, or leave them out with WHERE NOT EXISTS (SELECT …), in the same transaction"
             raise reader.unsupported("ON CONFLICT", hint, index - 1)
@@ -259,29 +271,29 @@ def _by_name(reader: Reader, columns: tuple[str, ...] | None) -> bool:
     return True
 
 
-def _is_values_list(reader: Reader) -> bool:
-    """Whether the rest is VALUES with rows and nothing else; a comma at the end may stand, as in DuckDB."""
+def _is_values_list(reader: Reader, stop: int) -> bool:
+    """Whether all up to `stop` is VALUES with rows and nothing else; a comma at the end may stand, as in DuckDB."""
     index = reader.index + 1
     tokens = reader.tokens
     if not reader.sees("VALUES", "("):
         return False
-    while index < len(tokens) and tokens[index].word == "(":
+    while index < stop and tokens[index].word == "(":
         index = reader.after_bracket(index)
-        if index < len(tokens) and tokens[index].word == ",":
+        if index < stop and tokens[index].word == ",":
             index += 1
-    return index == len(tokens)
+    return index == stop
 
 
 def _assignments(reader: Reader, target: Name, alias: str | None) -> tuple[Assignment, ...]:
     found: list[Assignment] = []
     seen: set[str] = set()
-    while not (found and (reader.ended() or reader.peek().word in ("WHERE", "FROM", "RETURNING"))):
+    while not (found and (reader.ended() or reader.peek().word in _CLAUSES)):
         assignment = _assignment(reader, target, alias)
         if folded(assignment.column) in seen:
             raise wrong(reader.source.text, assignment.offset, f'the column "{assignment.column}" is set twice')
         seen.add(folded(assignment.column))
         found.append(assignment)
-        if not reader.accept(",") and not reader.ended() and reader.peek().word not in ("WHERE", "FROM", "RETURNING"):
+        if not reader.accept(",") and not reader.ended() and reader.peek().word not in _CLAUSES:
             raise reader.syntax_error()
     return tuple(found)
 
@@ -298,7 +310,7 @@ def _assignment(reader: Reader, target: Name, alias: str | None) -> Assignment:
     if reader.sees("["):
         raise reader.unsupported("SET of an element inside a column", "set the whole column")
     reader.expect("=")
-    ends = (",", "WHERE", "FROM", "RETURNING")
+    ends = (",", *_CLAUSES)
     if reader.sees("DEFAULT") and (reader.peek(1).kind == "end" or reader.peek(1).word in ends):
         reader.index += 1
         return Assignment(column, None, offset)
@@ -306,11 +318,12 @@ def _assignment(reader: Reader, target: Name, alias: str | None) -> Assignment:
 
 
 def _row_local(reader: Reader, target: Name, alias: str | None, first: int, where: Sql | None, ctes: Sql | None) -> bool:
-    """`first`: the token behind SET, or where WHERE begins. What follows is looked at whole, so that nothing is left out."""
-    source = reader.source
+    """`first`: the token behind SET, or where WHERE begins. What follows is looked at whole, so that nothing is left out; RETURNING
+    can look at nothing but the row, which DuckDB sees to."""
+    source, stop = reader.source, reader.index
     if ctes is not None or any(not isinstance(edit.part, str) for edit in source.edits):
         return False
-    split = len(source.tokens) if where is None else bisect_left(source.tokens, where.offset, key=lambda token: token.start)
-    statement = plain_with_parameters(source, 0, len(source.tokens))
+    split = stop if where is None else bisect_left(source.tokens, where.offset, key=lambda token: token.start)
+    statement = plain_with_parameters(source, 0, stop)
     names = frozenset((folded(target.name), folded(alias or target.name)))
-    return is_row_local(source.text, source.tokens[first:split], source.tokens[split:], names, statement)
+    return is_row_local(source.text, source.tokens[first:split], source.tokens[split:stop], names, statement)

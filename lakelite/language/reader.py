@@ -119,6 +119,10 @@ class Reader:
             index = self.source.closing.get(index, index) + 1
         return index
 
+    def is_clause(self, index: int, *words: str) -> bool:
+        """Whether the token begins a clause with one of these words, and is no field or label of that name (x.returning, 1 AS returning)."""
+        return self.tokens[index].word in words and self.tokens[index - 1].word not in (".", "AS")
+
     def expression(self, *ends: str) -> Sql:
         """An expression: up to one of the words or commas `ends` outside of brackets, or the end of the statement."""
         first = self.index

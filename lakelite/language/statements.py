@@ -133,6 +133,7 @@ class Insert:
     """`source`: the query or VALUES list; None is DEFAULT VALUES. `is_values`: the source is a VALUES list.
 
     `ctes`: the text `WITH …` that stood in front of INSERT, or None (a WITH that belongs to the source query stays in it).
+    `returning`: the list behind RETURNING, or None.
     """
 
     target: Name
@@ -142,17 +143,23 @@ class Insert:
     source: Sql | None
     is_values: bool
     ctes: Sql | None
+    returning: Sql | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """`where`: the condition without the word WHERE. `row_local`: resolver.md section 1. `alias`: or None."""
+    """`where`: the condition without the word WHERE. `row_local`: resolver.md section 1. `alias`: or None.
+
+    `sources`: what stands behind USING, or None. `returning` as in Insert.
+    """
 
     target: Name
     alias: str | None
     where: Sql | None
     row_local: bool
     ctes: Sql | None
+    sources: Sql | None = None
+    returning: Sql | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +173,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """UPDATE t SET …; `where` and `row_local` as in Delete."""
+    """UPDATE t SET …; the rest as in Delete. `sources`: what stands behind FROM."""
 
     target: Name
     alias: str | None
@@ -174,6 +181,8 @@ class Update:
     where: Sql | None
     row_local: bool
     ctes: Sql | None
+    sources: Sql | None = None
+    returning: Sql | None = None
 
 
 @dataclass(frozen=True, slots=True)

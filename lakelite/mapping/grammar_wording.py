@@ -75,6 +75,10 @@ def _deep(found: re.Match[str], said: Said) -> Words:
     return Words(f"an expression is nested more than {found[1]} levels deep", "compute parts of it in a subquery, or sum up a list: list_sum([…])")
 
 
+def _said(message: str, hint: str) -> Callable[[re.Match[str], Said], Words]:
+    return lambda found, said: Words(message, hint)
+
+
 def _set_sizes(found: re.Match[str], said: Said) -> Words:
     return Words("the queries of a set operation give different numbers of columns", "give both the same columns, or use UNION BY NAME")
 
@@ -86,6 +90,11 @@ RULES: tuple[Rule, ...] = (
     rule(r"^Max expression depth limit of (\d+)", _deep),
     rule(r"^column \"(.+?)\" must appear in the GROUP BY clause", _grouping),
     rule(r"^Window functions are not supported here|^window functions are not allowed", _window),
+    rule(r"^Aggregate functions are not supported here", _said("an aggregate function is not allowed here", "compute it with a SELECT")),
+    rule(
+        r"^SUBQUERY is not supported in returning",
+        _said("a subquery is not allowed in RETURNING", "return columns, and ask for the rest with a SELECT"),
+    ),
     rule(r"^(\w+(?: \w+)?) clause cannot contain (aggregates|window functions)", _aggregate),
     rule(r"^aggregate function calls cannot be nested.*", _with_hint("compute the inner one in a subquery")),
     rule(r"^Cannot extract field .* because it is not a struct.*", _with_hint("check the column's type: a dot also takes a field of a struct")),

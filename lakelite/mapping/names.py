@@ -33,7 +33,7 @@ NO_NAMES = Names()
 def near(name: str, known: Iterable[str]) -> list[str]:
     """Up to three of `known` that `name` may be a slip of, best first; case does not count. A qualified one is also found by its last part."""
     folded: dict[str, str] = {}
-    for one in known:
+    for one in (one for one in known if one != name):  # a name that is right elsewhere is no slip
         folded.setdefault(one.lower(), one)
         folded.setdefault(one.lower().rpartition(".")[2], one)
     wanted = name.lower()

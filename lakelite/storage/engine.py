@@ -29,6 +29,7 @@ from lakelite.storage.loaded import LoadedRows
 from lakelite.storage.mirror import Mirror
 from lakelite.storage.past import PastViews
 from lakelite.storage.relations import relation
+from lakelite.storage.saved import SavedRows, Shelf
 from lakelite.storage.scan import Addressed
 from lakelite.storage.turns import Turns
 
@@ -58,6 +59,7 @@ class Engine:
         self.past = PastViews(self._own)
         self.loaded = LoadedRows(self._own, INTERNAL)
         self.mirror = Mirror(self.do)
+        self.shelf = Shelf(self.do, INTERNAL)
         self.turns = Turns()
         self.frames = Frames(self.work, self.turns)
         self._cursors: dict[int, duckdb.DuckDBPyConnection] = {}
@@ -83,9 +85,16 @@ class Engine:
             self.drop(cursor)
             raise
 
+    def cursor_of(self, rows: SavedRows) -> duckdb.DuckDBPyConnection:
+        """A cursor of its own whose result are rows that were saved. `interrupt` reaches it only when it is open: they may be those of a commit."""
+        cursor = self.shelf.open(self._duckdb.cursor(), rows)
+        self._cursors[id(cursor)] = cursor
+        return cursor
+
     def drop(self, cursor: duckdb.DuckDBPyConnection) -> None:
         """Closes a cursor that `cursor` made."""
         self._cursors.pop(id(cursor), None)
+        self.shelf.closed(cursor)
         cursor.close()
 
     def do(self, sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
@@ -100,6 +109,13 @@ class Engine:
         """The one value of a SELECT that sees no table of the lake; of the parameters it takes those that it uses."""
         used = duckdb.extract_statements(sql)[0].named_parameters if parameters else ()
         return _all_of(self._nameless(), sql, {name: parameters[name] for name in used})[0][0]
+
+    def columns_of(self, sql: str) -> list[tuple[str, str]]:
+        """The names and types of the columns that a statement without rows gives, run where no table and no macro of ours has a name."""
+        cursor = self._nameless().execute(sql)
+        found = [(column[0], str(column[1])) for column in cursor.description or ()]
+        cursor.fetchall()
+        return found
 
     def _nameless(self) -> duckdb.DuckDBPyConnection:
         """A cursor whose database is empty."""
@@ -218,6 +234,7 @@ class Engine:
         self.past.trim()
         self._hot.trim()
         self.loaded.trim()
+        self.shelf.trim()
         if self._cache.trim():
             self._views = dict.fromkeys(self._views, 0)
             self.past.forget_views()

@@ -102,11 +102,12 @@ class ChangeSet:
     def with_reads(self, table_ids: frozenset[int], statement: str) -> ChangeSet:
         return replace(self, reads={**dict.fromkeys(table_ids, statement), **self.reads}, blind=self.blind and not table_ids)
 
-    def with_shown(self, table_ids: frozenset[int], statement: str) -> ChangeSet:
+    def with_shown(self, table_ids: frozenset[int], statement: str, before: ChangeSet | None = None) -> ChangeSet:
+        """`before`: what had been done before the statement, where it did something itself."""
         return replace(
             self,
             shown={**dict.fromkeys(table_ids, statement), **self.shown},
-            own_shown=self.own_shown | (table_ids & self.tables.keys()),
+            own_shown=self.own_shown | (table_ids & (before or self).tables.keys()),
             blind=self.blind and not table_ids,
         )
 

@@ -6,6 +6,7 @@ multisets, in order where the query orders them. What cannot be repeated counts 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -15,12 +16,13 @@ from lakelite.contents import TableState
 from lakelite.errors import Error
 from lakelite.language import statements as st
 from lakelite.language.analyse import is_ordered, is_volatile, keeps_any_rows
+from lakelite.storage.engine import Engine
+from lakelite.storage.saved import SavedRows
 from lakelite.storage.widening import is_widening
 from lakelite.transaction import changes as ch
 from lakelite.transaction import row_ids, source
 from lakelite.transaction.execution import Execution
 from lakelite.transaction.record import Looked
-from lakelite.transaction.view import LakeView
 
 _BEFORE, _AFTER = "temp.lake_before", "temp.lake_after"
 
@@ -34,7 +36,7 @@ def comes_out_the_same(looked: Looked, execution: Execution, work: ch.Work, *, b
         now = replace(execution, pinned=[], _overlays={})
         if _gives(now, work, looked):
             return True
-        return blind_apart and _gives(replace(now, shown_as=partial(_without_blind, now, looked.view), _overlays={}), work, looked)
+        return blind_apart and _gives(without_blind(now, looked.view.snapshot_id), work, looked)
     except duckdb.InterruptException:
         raise
     except (duckdb.Error, Error):
@@ -43,27 +45,40 @@ def comes_out_the_same(looked: Looked, execution: Execution, work: ch.Work, *, b
         execution.engine.run(f"DROP TABLE IF EXISTS {_BEFORE}; DROP TABLE IF EXISTS {_AFTER}")
 
 
-def _without_blind(execution: Execution, base: LakeView, state: TableState) -> TableState:
-    """`state` as if no blind append had landed since `base`."""
-    ranges = execution.catalog.blind_births(state.table.table_id, base.snapshot_id, execution.view.snapshot_id)
+def without_blind(execution: Execution, base: int) -> Execution:
+    """`execution` that shows tables as if no blind append had landed since snapshot `base`."""
+    return replace(execution, shown_as=partial(_without_blind, execution, base), _overlays={})
+
+
+def _without_blind(execution: Execution, base: int, state: TableState) -> TableState:
+    ranges = execution.catalog.blind_births(state.table.table_id, base, execution.view.snapshot_id)
     return row_ids.without(execution, state, ranges) if ranges else state
+
+
+def gives_the_same(engine: Engine, before: SavedRows, after: SavedRows) -> bool:
+    """Whether what a statement returned is what it returns now."""
+    kinds = [[kind for _, kind in rows.columns] for rows in (before, after)]
+    return _same_types(*kinds) and _same_rows(engine, before.bare, after.bare)
 
 
 def _gives(execution: Execution, work: ch.Work, looked: Looked) -> bool:
     """Whether it gives the rows that are kept in _BEFORE."""
+    engine = execution.engine
     _keep(execution, work, looked, _AFTER)
-    if not _same_types(execution):
-        return False
+    kinds = [[row[1] for row in engine.run(f"DESCRIBE {name}")] for name in (_BEFORE, _AFTER)]
     place = "rowid, " if is_ordered(looked.call.text) else ""
-    before, after = (f"SELECT {place}* FROM {name}" for name in (_BEFORE, _AFTER))
+    return _same_types(*kinds) and _same_rows(engine, *(f"SELECT {place}* FROM {name}" for name in (_BEFORE, _AFTER)))
+
+
+def _same_rows(engine: Engine, before: str, after: str) -> bool:
+    """Whether two SELECTs give the same rows, in any order."""
     more = "SELECT count(*) FROM (({}) EXCEPT ALL ({}))"
-    differing = execution.engine.run(f"SELECT ({more.format(before, after)}) + ({more.format(after, before)})")
+    differing = engine.run(f"SELECT ({more.format(before, after)}) + ({more.format(after, before)})")
     return int(differing[0][0]) == 0
 
 
-def _same_types(execution: Execution) -> bool:
+def _same_types(before: Sequence[str], after: Sequence[str]) -> bool:
     """Whether the columns are of the types that they had; wider ones give the same values."""
-    before, after = ([row[1] for row in execution.engine.run(f"DESCRIBE {name}")] for name in (_BEFORE, _AFTER))
     return len(before) == len(after) and all(map(is_widening, before, after))
 
 

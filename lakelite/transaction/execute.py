@@ -20,7 +20,7 @@ from lakelite.storage import foreign, held, types
 from lakelite.storage import fragment as fragments
 from lakelite.storage.foreign import Rows
 from lakelite.transaction import changes as ch
-from lakelite.transaction import match, source
+from lakelite.transaction import match, returning, source
 from lakelite.transaction.execution import Call, Done, Execution, Stream, find_table
 
 if TYPE_CHECKING:
@@ -110,7 +110,8 @@ def insert(execution: Execution, work: ch.Work, operation: st.Insert, call: Call
     changes = changes.with_change(ch.append(change, staged, "overwrite" if operation.overwrite else "append"))
     kept = staged if constant else None
     done = Done(replace(work, changes=changes), _rows(staged), constant=kept, is_constant=constant)
-    return replace(done, tables=reads.tables, repeatable=not reads.external)
+    returned = returning.of_new_rows(execution, work, table, operation, call, staged)
+    return replace(done, tables=reads.tables, repeatable=not reads.external, returned=returned)
 
 
 def _is_as_in_base(change: ch.TableChange) -> bool:
@@ -230,13 +231,16 @@ def delete(execution: Execution, work: ch.Work, operation: st.Delete, call: Call
     table = find_table(work, operation.target, call)
     state = execution.state(work, table)
     changes = replace(work.changes, blind=False)
-    if operation.where is None:
+    if operation.where is None and operation.sources is None:
         change = ch.delete_all(changes.change_of(table), state, "delete")
-        return Done(replace(work, changes=changes.with_change(change)), state.row_count)
+        everything = {fragment_id: state.alive(fragment_id) for fragment_id in state.fragments} if operation.returning else {}
+        returned = returning.of_deleted_rows(execution, work, state, operation, call, everything)
+        return Done(replace(work, changes=changes.with_change(change)), state.row_count, returned=returned)
     found = match.deleted(execution, work, table, operation, call)
+    returned = returning.of_deleted_rows(execution, work, state, operation, call, found.positions)
     changes = _looked(changes, found, operation, table, call)
     change = ch.delete(changes.change_of(table), found.positions, "delete")
-    return Done(replace(work, changes=changes.with_change(change)), found.count, tables=_read_by(found, operation, table))
+    return Done(replace(work, changes=changes.with_change(change)), found.count, tables=_read_by(found, operation, table), returned=returned)
 
 
 def _looked(changes: ch.ChangeSet, found: match.Matched, operation: st.Delete | st.Update, table: Table, call: Call) -> ch.ChangeSet:
@@ -259,6 +263,7 @@ def update(execution: Execution, work: ch.Work, operation: st.Update, call: Call
     """The old versions are deleted, the new ones appended with the row ids of the old."""
     table = find_table(work, operation.target, call)
     found = match.updated(execution, work, table, operation, call)
+    returned = returning.of_new_rows(execution, work, table, operation, call, found.staged)
     changes = _looked(replace(work.changes, blind=False), found, operation, table, call)
     change = ch.append(ch.delete(changes.change_of(table), found.positions, "update"), found.staged, "update")
-    return Done(replace(work, changes=changes.with_change(change)), found.count, tables=_read_by(found, operation, table))
+    return Done(replace(work, changes=changes.with_change(change)), found.count, tables=_read_by(found, operation, table), returned=returned)

@@ -18,6 +18,7 @@ from lakelite.storage.engine import INTERNAL, NAMELESS, Engine
 from lakelite.storage.files import LakePaths, data_file_name
 from lakelite.storage.leases import SessionLease
 from lakelite.storage.mirror import MIRROR
+from lakelite.storage.saved import SavedRows
 from lakelite.transaction import changes as ch
 from lakelite.transaction.view import LakeView
 
@@ -102,7 +103,7 @@ class Done:
     `again(rows_per_batch)` runs a query once more, as a stream; None where that could give other rows.
     `constant`: the fragment of a statement that read nothing of the lake, which a replay uses again as it is.
     `given`: the names, folded, of the columns that a caller's rows had. `tables`: the lake tables that it read; not `repeatable`: it
-    also read what is the caller's.
+    also read what is the caller's. `returned`: what its RETURNING gives, or None.
     """
 
     work: ch.Work
@@ -114,6 +115,7 @@ class Done:
     given: frozenset[str] = frozenset()
     tables: frozenset[int] = frozenset()
     repeatable: bool = True
+    returned: SavedRows | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ as Arrow and become an inline fragment without a detour; many go through a tempo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -51,17 +51,24 @@ class Matched:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """The pieces of a statement over its target: the scan, its alias, the WHERE clause (or nothing), and the WITH in front.
+    """The pieces of a statement over its target: the scan, its alias, FROM or USING with its sources (or nothing), the WHERE clause
+    (or nothing), and the WITH in front.
 
-    `rows`: the FROM clause, in which `alias` names the table's rows and `address` those of the scan, whose addresses it has.
+    `rows`: the target in FROM, where `alias` names the table's rows and `address` those of the scan, whose addresses it has.
     """
 
     scan: Addressed
     alias: str
+    sources: str
     condition: str
     ctes: str
     rows: str
     address: str
+
+    @property
+    def matched(self) -> str:
+        """The FROM and WHERE of a SELECT of the rows that match, once for each match. A source sees nothing of the target: DuckDB has bound it so."""
+        return f" FROM {self.rows}{f', {self.sources}' if self.sources else ''}{self.condition}"
 
     def kept(self, index: int, column: Column) -> str:
         """The value of a column that the statement does not see."""
@@ -82,7 +89,7 @@ def finds_nothing(execution: Execution, work: ch.Work, table: Table, operation: 
     """Whether the statistics alone tell that a row-local statement matches no row."""
     if operation.where is None:
         return False
-    where = _unqualified(render(execution, work, operation.where, call), table, operation)
+    where = unqualified(render(execution, work, operation.where, call), table, operation.alias)
     conditions = _conditions(table, where, operation.alias or table.name, call.values)
     return not any(True for _ in candidates(execution.state(work, table).fragments.values(), conditions))
 
@@ -108,9 +115,11 @@ def _deleted(execution: Execution, work: ch.Work, table: Table, operation: st.De
     frame = _frame(execution, work, table, operation, call, live_only)
     reads = _reads(execution, work, operation, frame, "1")
     scan = frame.scan
-    text = f"{frame.ctes} DELETE FROM {execution.engine.stage(table)} AS {frame.alias}{frame.condition}"
+    using = f" USING {frame.sources}" if frame.sources else ""
+    text = f"{frame.ctes} DELETE FROM {execution.engine.stage(table)} AS {frame.alias}{using}{frame.condition}"
     with _bound_as(execution, text, call, first=_needs_binding(operation, frame.condition)):
-        sql = f"{frame.ctes} SELECT {frame.address}.{scan.source}, {frame.address}.{scan.position} FROM {frame.rows}{frame.condition}"
+        distinct = "DISTINCT " if frame.sources else ""
+        sql = f"{frame.ctes} SELECT {distinct}{frame.address}.{scan.source}, {frame.address}.{scan.position}{frame.matched}"
         positions = _positions(execution, sql, scan, call.values)
     if not live_only:
         positions = _alive(positions, execution.state(work, table))
@@ -131,12 +140,15 @@ def _updated(execution: Execution, work: ch.Work, table: Table, operation: st.Up
     reads = _reads(execution, work, operation, frame, ", ".join(values))
     new = ", ".join(f"{value} AS _lake_{i}" for i, value in enumerate(values))
     address = f"{frame.address}.{scan.source} AS _lake_s, {frame.address}.{scan.position} AS _lake_p, {frame.address}.{scan.row_id} AS _lake_r"
-    inner = f"SELECT {address}, {new} FROM {frame.rows}{frame.condition}"
+    inner = f"SELECT {address}, {new}{frame.matched}"
+    if frame.sources:
+        inner = _one_of_many(inner, [i for i, c in enumerate(table.columns) if fold(c.name) in assigned])
     stored = ", ".join(f"{fragments.stored_value(table, c, f's._lake_{i}')} AS f{c.field_id}" for i, c in enumerate(table.columns))
     outer = f"{frame.ctes} SELECT s._lake_s, s._lake_p, s._lake_r, {stored} FROM ({inner}) s"
     columns = [(n, "BIGINT") for n in ("_lake_s", "_lake_p", "_lake_r")] + [(f"f{c.field_id}", c.stored.type) for c in table.columns]
     pairs = ", ".join(f"{quote(column)} = {value}" for column, value in assigned.items())
-    text = f"{frame.ctes} UPDATE {execution.engine.stage(table)} AS {alias} SET {pairs}{frame.condition}"
+    source = f" FROM {frame.sources}" if frame.sources else ""
+    text = f"{frame.ctes} UPDATE {execution.engine.stage(table)} AS {alias} SET {pairs}{source}{frame.condition}"
     with _bound_as(execution, text, call, first=_needs_binding(operation, frame.condition, *assigned.values())):
         rows = execution.engine.held(outer, used_values(outer, call.values), columns, execution.limits.inline_rows)
     if rows is None:
@@ -146,6 +158,13 @@ def _updated(execution: Execution, work: ch.Work, table: Table, operation: st.Up
             else _updated(execution, work, table, operation, call, True)
         )
     return _updated_few(execution, table, rows, scan, reads, None if live_only else execution.state(work, table))
+
+
+def _one_of_many(matches: str, assigned: Sequence[int]) -> str:
+    """A row that several source rows match is updated once. DuckDB takes any of them; here it is the one with the smallest new values,
+    in the order of the columns, so that it is the same whenever the statement runs again."""
+    order = ", ".join(f"_lake_{i}" for i in assigned)
+    return f"SELECT * FROM ({matches}) QUALIFY row_number() OVER (PARTITION BY _lake_s, _lake_p ORDER BY {order}) = 1"
 
 
 def _updated_few(execution: Execution, table: Table, rows: pa.Table, scan: Addressed, reads: Reads, state: TableState | None) -> Matched:
@@ -196,20 +215,21 @@ def _updated_many(execution: Execution, table: Table, sql: str, scan: Addressed,
 def _frame(
     execution: Execution, work: ch.Work, table: Table, operation: st.Delete | st.Update, call: Call, live_only: bool, values: tuple[str, ...] = ()
 ) -> _Frame:
-    where = _unqualified(render(execution, work, operation.where, call), table, operation) if operation.where else None
+    where = unqualified(render(execution, work, operation.where, call), table, operation.alias) if operation.where else None
     ctes = render(execution, work, operation.ctes, call) if operation.ctes else ""
+    sources = render(execution, work, operation.sources, call) + "\n" if operation.sources else ""
     name = operation.alias or table.name
     state = execution.state(work, table)
     only = mentions(where) if where is not None and operation.row_local and isinstance(operation, st.Delete) else None
     scan = execution.engine.addressed(state, _pruned(state, where, name, call.values), live_only=live_only, only=only)
     condition = f" WHERE ({where}\n)" if where is not None else ""
     if operation.row_local or not any(_names_alone(text, name) for text in (condition, *values)):
-        return _Frame(scan, quote(name), condition, ctes, scan.rows(quote(name), condition, *values), quote(name))
+        return _Frame(scan, quote(name), sources, condition, ctes, scan.rows(quote(name), condition, sources, *values), quote(name))
     # The table's name as a value is the whole row, which must not hold the address: the rows stand beside the scan, not for it.
     hidden = ", ".join([scan.source, scan.position, scan.row_id, *(f"{quote(c.name)} AS _lake_{i}" for i, c in enumerate(table.columns))])
     shown = ", ".join(f"_lake_scan._lake_{i} AS {quote(c.name)}" for i, c in enumerate(table.columns) if not c.hidden)
     rows = f"(SELECT {hidden} FROM ({scan.sql})) AS _lake_scan, LATERAL (SELECT {shown}) AS {quote(name)}"
-    return _Frame(scan, quote(name), condition, ctes, rows, "_lake_scan")
+    return _Frame(scan, quote(name), sources, condition, ctes, rows, "_lake_scan")
 
 
 def _names_alone(text: str, name: str) -> bool:
@@ -238,9 +258,9 @@ def _needs_binding(operation: st.Delete | st.Update, *texts: str) -> bool:
     return not operation.row_local or any("_lake_" in text.lower() for text in texts)
 
 
-def _unqualified(text: str, table: Table, operation: st.Delete | st.Update) -> str:
+def unqualified(text: str, table: Table, alias: str | None) -> str:
     """`text` with schema.table.column written as table.column: a scan that stands for the table has a name, but no schema."""
-    if operation.alias or quote(table.schema_name)[1:-1].lower() not in text.lower():
+    if alias or quote(table.schema_name)[1:-1].lower() not in text.lower():
         return text
     tokens = lex(text)
     if any(t.kind == "word" and QUERY_WORD.fullmatch(t.word) for t in tokens):
@@ -255,10 +275,11 @@ def _unqualified(text: str, table: Table, operation: st.Delete | st.Update) -> s
 
 
 def _reads(execution: Execution, work: ch.Work, operation: st.Delete | st.Update, frame: _Frame, expressions: str) -> Reads:
-    """The tables in subqueries; the target itself stands under another name there, so that it counts only if it is one of them."""
+    """The tables in sources and subqueries; the target itself stands under another name there, so that it counts only if it is one of them."""
     if operation.row_local:
         return Reads()
-    return prepare(execution, work, f"{frame.ctes} SELECT {expressions} FROM {_TARGET} AS {frame.alias}{frame.condition}")
+    sources = f", {frame.sources}" if frame.sources else ""
+    return prepare(execution, work, f"{frame.ctes} SELECT {expressions} FROM {_TARGET} AS {frame.alias}{sources}{frame.condition}")
 
 
 def _pruned(state: TableState, where: str | None, name: str, values: Mapping[str, Any]) -> Iterable[Fragment]:
@@ -285,7 +306,7 @@ def _assigned(execution: Execution, work: ch.Work, table: Table, operation: st.U
             names = [c.name for c in table.visible]
             hint = did_you_mean(one.column, names, f"its columns are: {listed(names)}")
             raise ProgrammingError(f'table {table.qualified} has no column "{one.column}"', hint=hint, position=Position.at(call.text, one.offset))
-        value = _unqualified(render(execution, work, one.value, call), table, operation) if one.value else column.default or "NULL"
+        value = unqualified(render(execution, work, one.value, call), table, operation.alias) if one.value else column.default or "NULL"
         assigned[fold(one.column)] = f"CAST(({value}\n) AS {column.type})"
     return assigned
 

@@ -223,8 +223,10 @@ def _reevaluated(
 
 
 def _on_rows(entry: Logged) -> st.Operation | None:
-    """What a statement does to rows that it did not insert; None: nothing."""
+    """What a statement does to rows that it did not insert; None: nothing. What it returns of them is told by running it again."""
     operation = entry.operation
     if isinstance(operation, st.RestoreTable) or (isinstance(operation, st.Insert) and operation.overwrite):
         return st.Truncate(operation.target)
-    return operation if isinstance(operation, st.Delete | st.Update | st.Truncate) else None
+    if isinstance(operation, st.Delete | st.Update):
+        return replace(operation, returning=None)
+    return operation if isinstance(operation, st.Truncate) else None

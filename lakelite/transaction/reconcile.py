@@ -24,7 +24,7 @@ from lakelite.transaction.binding import names_at
 from lakelite.transaction.changes import REDEFINING, Work
 from lakelite.transaction.delta import Delta
 from lakelite.transaction.rebase import Rebased, delta_of, rebase
-from lakelite.transaction.record import Differing, Event, Failed, Logged, Undone, looks
+from lakelite.transaction.record import Differing, Event, Failed, Logged, Undone, looks, returning
 from lakelite.transaction.resolve import Candidate, Effect, Resolution, Verdict, Winner
 from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.unaffected import is_unaffected
@@ -82,6 +82,7 @@ def _candidate(tx: Transaction, head: LakeView, won: list[Winner], statement: st
     looked = {*tx.work.changes.reads, *tx.work.changes.shown} & touched & there
     unaffected = frozenset(k for k in looked if is_unaffected(tx, tx.base.namespace.by_id[k], delta_of(tx, head, k)))
     own = any(one.saw_own and one.may_change(touched - unaffected) for one in looks(tx.events))
+    own = own or not _undone_returning(tx.events).isdisjoint(touched - unaffected)
     promised = tx.promises_all and any(isinstance(e, Failed) or (isinstance(e, Undone) and e.is_promised) for e in tx.events)
     is_other = bool(tx.base.bound) or any(effect.kinds & REDEFINING for winner in won for effect in winner.effects.values())
     words, read = (_words(tx), _read_words(tx)) if is_other else (None, None)  # to read the statements takes longer than all the rest
@@ -99,6 +100,12 @@ def _undone_targets(events: Iterable[Event], *, inside: bool = False) -> Iterato
             yield from _undone_targets(event.events, inside=True)
         elif inside and isinstance(event, Logged) and event.table is not None:
             yield event.table.table_id
+
+
+def _undone_returning(events: Iterable[Event]) -> frozenset[int]:
+    """The tables of statements that were taken back behind a RETURNING, and those that they read: only running again tells what it gives now."""
+    found = [entry.tables | entry.target for event in events if isinstance(event, Undone) for entry in returning((event,))]
+    return frozenset().union(*found)
 
 
 def _words(tx: Transaction) -> frozenset[str] | None:
@@ -126,13 +133,19 @@ def _read_words(tx: Transaction) -> frozenset[str] | None:
 def _reading(entry: Logged) -> list[tuple[str, tuple[str, ...]]]:
     """The parts of a statement that read columns, as queries, with the names that mean its table in them."""
     operation = entry.operation
+    if isinstance(operation, st.Insert) and entry.is_constant:
+        return _lists([operation.returning], (operation.target.name,))
     if entry.is_constant or isinstance(operation, st.Truncate):
         return []
-    if not isinstance(operation, st.Update | st.Delete) or operation.ctes is not None:
+    if not isinstance(operation, st.Update | st.Delete) or operation.ctes is not None or operation.sources is not None:
         return [(entry.call.text, ())]
-    parts = [operation.where, *(a.value for a in operation.assignments)] if isinstance(operation, st.Update) else [operation.where]
-    names = (operation.target.name, operation.alias or operation.target.name)
-    return [(f"SELECT ({part}\n)", names) for sql in parts if sql is not None for part in sql.parts if isinstance(part, str)]
+    values = [a.value for a in operation.assignments] if isinstance(operation, st.Update) else []
+    return _lists([operation.where, *values, operation.returning], (operation.target.name, operation.alias or operation.target.name))
+
+
+def _lists(pieces: Iterable[st.Sql | None], names: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
+    """Expressions, or lists of them, each as a query."""
+    return [(f"SELECT {part}\n", names) for sql in pieces if sql is not None for part in sql.parts if isinstance(part, str)]
 
 
 def _winners(catalog: Catalog, base: int, head: int) -> list[Winner]:
@@ -192,8 +205,9 @@ def _rebase(tx: Transaction, step: Step) -> tuple[tuple[Resolution, ...] | None,
         return None, frozenset()
     if moved.contested:
         return None, moved.contested
-    has_other_counts = bool(moved.lost or moved.gained)
-    if has_other_counts and (tx.promises_all or (len(tx.log) > 1 and not tx.explicit)):  # how many rows did each of several statements change?
+    others = {table_id for table_id, _ in (*moved.lost, *moved.gained)}
+    counts_are_told = tx.promises_all or (len(tx.log) > 1 and not tx.explicit)  # how many rows did each of several statements change?
+    if (others and counts_are_told) or others & tx.returned_of:
         return None, frozenset()
     _raise_if(tx, step, tx.look_again_at(step.head, step.touched))
     tx.move(step.head, moved.work, moved.correction)

@@ -12,6 +12,7 @@ from lakelite.language import statements as st
 from lakelite.language.parse import mentions
 from lakelite.model import Table, fold
 from lakelite.storage.fragment import Staged
+from lakelite.storage.saved import SavedRows
 from lakelite.transaction.changes import Work
 from lakelite.transaction.execution import Call
 from lakelite.transaction.view import LakeView
@@ -23,7 +24,7 @@ class Logged:
 
     `constant`: the fragment of one that read nothing of the lake (`is_constant`), which is used again as it is. `given`: the names,
     folded, of the columns that a caller's rows had. Not `repeatable`: it read what is the caller's. `tables`: the lake tables whose rows
-    decided what it wrote.
+    decided what it wrote and what it gave back. `returned`: what its RETURNING gave, or None.
     """
 
     operation: st.Operation
@@ -36,6 +37,12 @@ class Logged:
     given: frozenset[str] = frozenset()
     repeatable: bool = True
     tables: frozenset[int] = frozenset()
+    returned: SavedRows | None = None
+
+    @property
+    def target(self) -> frozenset[int]:
+        """The id of its table."""
+        return frozenset() if self.table is None else frozenset({self.table.table_id})
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +123,15 @@ def looks(events: Iterable[Event]) -> Iterator[Looked]:
             yield from looks(event.events)
 
 
+def returning(events: Iterable[Event]) -> Iterator[Logged]:
+    """Every statement whose RETURNING handed rows out, those of what was undone too."""
+    for event in events:
+        if isinstance(event, Logged) and event.returned is not None:
+            yield event
+        elif isinstance(event, Undone):
+            yield from returning(event.events)
+
+
 def holds_for(entry: Logged, now: Table | None) -> bool:
     """Whether its rows are right for what its table is now: the same columns, of which none demands more, or would be filled otherwise."""
     table, given = entry.table, _given(entry)
@@ -140,14 +156,16 @@ def _given(entry: Logged) -> frozenset[str] | None:
 
 
 def undone(events: Sequence[Event], *, whole: bool) -> list[Event]:
-    """What is left on record of events that were taken back: all of it if rows were handed out that it had written, else what was handed out.
+    """What is left on record of events that were taken back: all of it if rows were handed out that it had written (by RETURNING, too), else
+    what was handed out.
 
     `whole`: all of it in any case.
     """
     if not any(isinstance(event, Logged) for event in events):
         return list(events)
     found = list(looks(events))
-    return [Undone(tuple(events))] if whole or any(one.saw_own for one in found) else [*found]
+    is_needed = whole or any(one.saw_own for one in found) or any(returning(events))
+    return [Undone(tuple(events))] if is_needed else [*found]
 
 
 def constants(events: Iterable[Event]) -> Iterator[Staged]:

@@ -21,9 +21,10 @@ from lakelite.language import statements as st
 from lakelite.language.parse import uses_clock
 from lakelite.model import Isolation, Table
 from lakelite.storage import fragment as fragments
+from lakelite.storage.saved import SavedRows
 from lakelite.transaction import changes as ch
 from lakelite.transaction import clock, execute
-from lakelite.transaction.compare import comes_out_the_same
+from lakelite.transaction.compare import comes_out_the_same, gives_the_same, without_blind
 from lakelite.transaction.execution import Call, Done, Execution, Stream
 from lakelite.transaction.record import Differing, Event, Failed, Logged, Looked, Undone, constants, holds_for, statements, undone
 from lakelite.transaction.run import READS_ONLY, run
@@ -63,6 +64,17 @@ class Transaction:
         return self.explicit and self.isolation == "serializable"
 
     @property
+    def promises_rows(self) -> bool:
+        """Whether rows that were shown have to come out the same. In autocommit nothing is handed out before the commit."""
+        return self.explicit and self.isolation != "snapshot"
+
+    @property
+    def returned_of(self) -> frozenset[int]:
+        """The tables of the statements whose RETURNING has to tell of what lands: where that is something else, they have to run again."""
+        is_told_already = self.explicit and not self.promises_rows
+        return frozenset() if is_told_already else frozenset().union(*(entry.target for entry in self.log if entry.returned is not None))
+
+    @property
     def log(self) -> list[Logged]:
         """The statements that stand."""
         return statements(self.events)
@@ -71,19 +83,31 @@ class Transaction:
     def base(self) -> LakeView:
         return self.execution.view
 
-    def run(self, operation: st.Operation, call: Call, many: Sequence[Mapping[str, Any]] | None = None) -> Done:
-        """Runs a statement and takes over its outcome. An error leaves the transaction as it was."""
-        done = self._once(operation, call, many)
+    def run(self, operation: st.Operation, call: Call, many: Sequence[Mapping[str, Any]] | None = None, told: SavedRows | None = None) -> Done:
+        """Runs a statement and takes over its outcome. An error leaves the transaction as it was. `told`: what its RETURNING gave before."""
+        done = self._told(operation, call, self._once(operation, call, many))
         self.work = done.work
         if isinstance(operation, READS_ONLY):
-            if self.explicit and done.tables and self.isolation != "snapshot":
+            if self.promises_rows and done.tables:
                 self.events.append(Looked(operation, call, self.base, done.work, done.tables, done.repeatable))
         else:
             target = self._target(operation)
             self.events.append(
-                Logged(operation, call, many, done.constant, done.is_constant, done.rowcount, target, done.given, done.repeatable, done.tables)
-            )
+                Logged(
+                    operation, call, many, done.constant, done.is_constant, done.rowcount, target, done.given, done.repeatable, done.tables,
+                    told or done.returned,
+                )
+            )  # fmt: skip
         return done
+
+    def _told(self, operation: st.Operation, call: Call, done: Done) -> Done:
+        """`done` of a statement that hands rows out with RETURNING: it is as if a SELECT with its WHERE had shown them."""
+        if not self.explicit or done.returned is None:
+            return done
+        rows_of = self._target(operation) if isinstance(operation, st.Update | st.Delete) else None
+        tables = done.tables | (frozenset() if rows_of is None else {rows_of.table_id})
+        changes = done.work.changes.with_shown(tables, call.text, self.work.changes)
+        return replace(done, work=replace(done.work, changes=changes), tables=tables)
 
     def run_sets(self, operation: st.Operation, text: str, sets: Sequence[Mapping[str, Any]]) -> int:
         """A statement once for each parameter set, an INSERT … VALUES for all at once; returns the rows changed."""
@@ -101,7 +125,7 @@ class Transaction:
         except BaseException as error:
             self.reset(mark)
             if self.promises_all and isinstance(error, Exception) and not isinstance(error, duckdb.InterruptException):
-                self.events.append(Failed(operation, text, sets, _told(error)))
+                self.events.append(Failed(operation, text, sets, _as_told(error)))
             raise
 
     def final_count(self, count: int) -> int:
@@ -251,11 +275,35 @@ class Transaction:
                     differing.append(Differing("external data", event.call.text, frozenset({event.table.table_id} if event.table else ())))
                     self.events.append(event)
                 case Logged():
-                    done = self.run(event.operation, event.call, event.many)
+                    before, told = self.work, event.returned if self.promises_rows else None
+                    done = self.run(event.operation, event.call, event.many, told)
+                    if told is not None and not self._returns_again(event, told, done, before):
+                        differing.append(Differing("read changed", event.call.text, event.tables | event.target))
                     if self.promises_all and done.rowcount != event.rowcount:
                         tables = frozenset({event.table.table_id} if event.table else ())
                         differing.append(Differing("row count changed", event.call.text, tables))
         return differing
+
+    def _returns_again(self, event: Logged, told: SavedRows, done: Done, before: ch.Work) -> bool:
+        """Whether RETURNING gives what it `told`: in `done`, or by a trial on `before` without the rows that blind appends have added since."""
+        assert done.returned is not None
+        engine = self.execution.engine
+        if gives_the_same(engine, told, done.returned):
+            return True
+        if self.isolation != "write serializable":
+            return False
+        mark = self.mark()
+        execution = without_blind(self.execution, self.first_base)
+        try:
+            with self.moment(event.operation, event.call):
+                trial = run(execution, before, event.operation, event.call)
+            return trial.returned is not None and gives_the_same(engine, told, trial.returned)
+        except duckdb.InterruptException:
+            raise
+        except (duckdb.Error, Error):
+            return False
+        finally:
+            self._discard(execution.written[mark.written :])
 
     def _fails_again(self, failed: Failed) -> bool:
         """Whether a statement gives the error that it gave."""
@@ -265,7 +313,7 @@ class Transaction:
         except duckdb.InterruptException:
             raise
         except Exception as error:
-            return _told(error) == failed.error
+            return _as_told(error) == failed.error
         finally:
             self.reset(mark)
         return False
@@ -340,7 +388,7 @@ class Transaction:
                 raise
 
 
-def _told(error: Exception) -> str:
+def _as_told(error: Exception) -> str:
     """An error as the application was told of it, without names that it may have meant instead."""
     text = error.message if isinstance(error, Error) else str(error).partition("\n")[0]
     return f"{type(error).__name__}: {text}"

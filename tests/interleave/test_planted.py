@@ -18,6 +18,7 @@ import interleave.test_compaction as compaction
 import interleave.test_levels as levels
 import interleave.test_machine as machine
 import interleave.test_pairs as pairs
+import interleave.test_returning_meets as returning
 import interleave.test_traps as traps
 import property.test_savepoint_machine as savepoints
 import pytest
@@ -180,6 +181,24 @@ def at_snapshot(mine: str, winner: str) -> Case:
     return run
 
 
+def returned(mine: str, winner: str, level: str | None = None) -> Case:
+    """A statement that gives rows meets a winner, in autocommit or in a transaction of that level."""
+
+    def run() -> None:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            lakelite.connect(Path(folder) / "lake", autocommit=True) as m,
+            lakelite.connect(Path(folder) / "lake", autocommit=True) as w,
+        ):
+            w.execute("; ".join(returning.SETUP))
+            if level is None:
+                returning.agrees_in_autocommit(m, w, mine, winner)
+            else:
+                returning.agrees_in_a_transaction(m, w, mine, winner, level)
+
+    return run
+
+
 def trap(test: Callable[[Any], None]) -> Case:
     """A named trap of test_traps."""
 
@@ -318,7 +337,7 @@ BUGS = (
         pair("append values", "overwrite"),
     ),
     Bug(
-        "rows that were shown are compared as sets", compare._gives,
+        "rows that were shown are compared as sets", compare._same_rows,
         "EXCEPT ALL", "EXCEPT",
         interleaved(
             (look("SELECT k FROM t WHERE k < 5"), change("append", "INSERT INTO u VALUES (0, 0)")),
@@ -326,7 +345,7 @@ BUGS = (
         ),
     ),
     Bug(
-        "rows that were shown are always different", compare._gives,
+        "rows that were shown are always different", compare._same_rows,
         "== 0", "< 0",
         interleaved(
             (look("SELECT k FROM t"), change("append", "INSERT INTO u VALUES (0, 0)")),
@@ -355,6 +374,21 @@ BUGS = (
             "write serializable", "SAVEPOINT a", "INSERT INTO t VALUES (1, 2)", "LOOK t", "ROLLBACK TO a", "INSERT INTO u VALUES (1, 1)",
             "other: UPDATE t SET v = v + 1 WHERE k = 1",
         ),
+    ),
+    Bug(
+        "RETURNING gives what the first attempt did", Transaction.returned_of,
+        "entry.returned is not None", "False",
+        returned("UPDATE t SET v = v + 1 WHERE k < 3 RETURNING v", "UPDATE t SET v = 50 WHERE k = 1"),
+    ),
+    Bug(
+        "what RETURNING gave is not compared", Transaction._again,
+        "not self._returns_again(event, told, done, before)", "False",
+        returned("DELETE FROM t USING s WHERE t.k = s.k RETURNING t.v", "UPDATE t SET v = 50 WHERE k = 1", "write serializable"),
+    ),
+    Bug(
+        "rows of blind appends count against what RETURNING gave", Transaction._returns_again,
+        'self.isolation != "write serializable"', "True",
+        returned("UPDATE t SET v = v + 1 WHERE k < 3 RETURNING v", "INSERT INTO t VALUES (-1, -1)", "write serializable"),
     ),
     Bug(
         "at snapshot, two updates of one row pass", rebase._is_contested,

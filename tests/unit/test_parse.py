@@ -79,6 +79,25 @@ ACCEPTED: list[tuple[str, st.Operation]] = [
         st.Insert(t(33), False, None, False, sql("FROM q", 35), False, sql("WITH q AS (SELECT 1)", 0)),
     ),
     ("DELETE FROM t", st.Delete(t(12), None, None, True, None)),
+    ("DELETE FROM t RETURNING a, b", st.Delete(t(12), None, None, True, None, None, sql("a, b", 24))),
+    ("DELETE FROM t USING s, u WHERE a = 1", st.Delete(t(12), None, sql("a = 1", 31), False, None, sql("s, u", 20))),
+    ("DELETE FROM t USING s RETURNING *", st.Delete(t(12), None, None, False, None, sql("s", 20), sql("*", 32))),
+    ("INSERT INTO t VALUES (1) RETURNING *", st.Insert(t(12), False, None, False, sql("VALUES (1)", 14), True, None, sql("*", 35))),
+    ("INSERT INTO t DEFAULT VALUES RETURNING a", st.Insert(t(12), False, None, False, None, False, None, sql("a", 39))),
+    (
+        "INSERT INTO t SELECT 1 AS returning, x.returning FROM x RETURNING a",
+        st.Insert(t(12), False, None, False, sql("SELECT 1 AS returning, x.returning FROM x", 14), False, None, sql("a", 66)),
+    ),
+    (
+        "UPDATE t SET a = s.a FROM s JOIN u USING (k) WHERE a > 1 RETURNING a AS b",
+        st.Update(
+            t(7), None, (st.Assignment("a", sql("s.a", 17), 13),), sql("a > 1", 51), False, None, sql("s JOIN u USING (k)", 26), sql("a AS b", 67)
+        ),
+    ),
+    (
+        "UPDATE t SET a = 1 WHERE a = 2 RETURNING (a)",
+        st.Update(t(7), None, (st.Assignment("a", sql("1", 17), 13),), sql("a = 2", 25), True, None, None, sql("(a)", 41)),
+    ),
     ("DELETE FROM s.t AS x WHERE x.a = 1", st.Delete(Name("s", "t", 12), "x", sql("x.a = 1", 27), True, None)),
     ("DELETE FROM t x WHERE a IS DISTINCT FROM 1", st.Delete(t(12), "x", sql("a IS DISTINCT FROM 1", 22), True, None)),
     ("DELETE FROM t WHERE a IS NOT DISTINCT FROM b", st.Delete(t(12), None, sql("a IS NOT DISTINCT FROM b", 20), True, None)),
