@@ -109,14 +109,17 @@ class DropTable:
     if_exists: bool
 
 
-Alteration = Literal["add", "drop", "rename", "rename table", "type", "default", "not null"]
+Alteration = Literal[
+    "add", "drop", "rename", "rename table", "type", "default", "not null", "add constraint", "drop constraint", "drop constraint if exists"
+]
 
 
 @dataclass(frozen=True, slots=True)
 class AlterTable:
     """ALTER TABLE [IF EXISTS] t change. `what` it changes of `path`: a column, or its parts down to a nested field (none: the table).
 
-    `change`: the text behind the table's name. `new_name`: of RENAME; `using`: the expression of TYPE … USING, or None.
+    `change`: the text behind the table's name. `new_name`: of RENAME, or of a constraint; `using`: the expression of TYPE … USING, the text
+    of a new constraint, or None.
     """
 
     target: Name

@@ -22,11 +22,11 @@ from lakelite.language.parse import uses_clock
 from lakelite.model import Isolation, Table
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import changes as ch
-from lakelite.transaction import clock, execute
+from lakelite.transaction import clock
 from lakelite.transaction.compare import comes_out_the_same
 from lakelite.transaction.execution import Call, Done, Execution, Stream
 from lakelite.transaction.record import Differing, Event, Failed, Logged, Looked, Undone, constants, holds_for, statements, undone
-from lakelite.transaction.run import READS_ONLY, run
+from lakelite.transaction.run import READS_ONLY, again, run
 from lakelite.transaction.savepoints import Mark, Savepoint, newest, of_blocks
 from lakelite.transaction.view import LakeView
 
@@ -109,19 +109,16 @@ class Transaction:
         return count if count < 0 else sum(max(0, entry.rowcount) for entry in self.log) + self.correction
 
     def _texts(self, operation: st.Operation, call: Call) -> list[str]:
-        """The statement's text and the defaults that it may use."""
+        """The statement's text, and the defaults and checks that it may use."""
         table = self._target(operation)
-        return [call.text, *(c.default for c in (table.columns if table else ()) if c.default)]
+        checks = [c.expression for c in table.constraints if c.expression] if table else []
+        return [call.text, *checks, *(c.default for c in (table.columns if table else ()) if c.default)]
 
     def _once(self, operation: st.Operation, call: Call, many: Sequence[Mapping[str, Any]] | None) -> Done:
         steps.reached("scan")
         self.execution.notes.clear()
         with self.moment(operation, call):
-            if many is not None:
-                assert isinstance(operation, st.Insert)
-                done = execute.insert_many(self.execution, self.work, operation, call, many)
-            else:
-                done = run(self.execution, self.work, operation, call)
+            done = run(self.execution, self.work, operation, call, many)
         steps.reached("write")
         return done if done.again is None else replace(done, again=self._at_the_same_moment(done.again, operation, call))
 
@@ -245,7 +242,7 @@ class Transaction:
                         differing.append(Differing("error changed", event.text, frozenset()))
                     self.events.append(event)
                 case Logged() if event.is_constant and holds_for(event, self._target(event.operation)):
-                    self.work = execute.again(self.work, event.operation, event.call, event.constant, event.rowcount).work
+                    self.work = again(self.execution, self.work, event.operation, event.call, event.constant, event.rowcount).work
                     self.events.append(event)
                 case Logged() if event.is_constant and self.explicit and not event.repeatable:
                     differing.append(Differing("external data", event.call.text, frozenset({event.table.table_id} if event.table else ())))
