@@ -132,6 +132,33 @@ class AlterTable:
 
 
 @dataclass(frozen=True, slots=True)
+class Assignment:
+    """SET column = value; a `value` of None is DEFAULT."""
+
+    column: str
+    value: Sql | None
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class OnConflict:
+    """What becomes of a row whose key is there already: nothing, DO UPDATE SET `assignments` [WHERE `where`], or OR REPLACE.
+
+    `columns`: the conflict target, or None. `text`: the clause as DuckDB takes it behind the source; `before`: OR IGNORE or OR REPLACE instead.
+    """
+
+    columns: tuple[str, ...] | None
+    action: Literal["nothing", "update", "replace"]
+    assignments: tuple[Assignment, ...] = ()
+    where: Sql | None = None
+    text: Sql | None = None
+
+    @property
+    def before(self) -> str:
+        return "" if self.text is not None else "OR REPLACE " if self.action == "replace" else "OR IGNORE "
+
+
+@dataclass(frozen=True, slots=True)
 class Insert:
     """`source`: the query or VALUES list; None is DEFAULT VALUES. `is_values`: the source is a VALUES list.
 
@@ -145,6 +172,8 @@ class Insert:
     source: Sql | None
     is_values: bool
     ctes: Sql | None
+    alias: str | None = None
+    on_conflict: OnConflict | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,15 +185,6 @@ class Delete:
     where: Sql | None
     row_local: bool
     ctes: Sql | None
-
-
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """SET column = value; a `value` of None is DEFAULT."""
-
-    column: str
-    value: Sql | None
-    offset: int
 
 
 @dataclass(frozen=True, slots=True)

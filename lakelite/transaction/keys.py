@@ -32,6 +32,8 @@ def _what(entry: Logged, table: Table) -> str:
         return "removes"
     if isinstance(operation, st.Insert) and operation.overwrite:
         return "replaces"
+    if isinstance(operation, st.Insert) and operation.on_conflict is not None:
+        return "writes"
     if isinstance(operation, st.Insert | st.CopyFrom | st.Append):
         return "adds"
     return "writes" if constraints.writes_keys(table, operation) else "leaves"

@@ -87,7 +87,7 @@ class Transaction:
 
     def run_sets(self, operation: st.Operation, text: str, sets: Sequence[Mapping[str, Any]]) -> int:
         """A statement once for each parameter set, an INSERT … VALUES for all at once; returns the rows changed."""
-        if len(sets) > 1 and isinstance(operation, st.Insert) and operation.is_values and not operation.overwrite:
+        if len(sets) > 1 and isinstance(operation, st.Insert) and operation.is_values and not (operation.overwrite or operation.on_conflict):
             return self.run(operation, Call(text, {}), sets).rowcount
         counts = [self.run(operation, Call(text, values)).rowcount for values in sets]
         return counts[0] if len(counts) == 1 else sum(counts)

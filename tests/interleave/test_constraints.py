@@ -44,29 +44,28 @@ MINE = [
     "INSERT INTO t VALUES (10, 1)",
     "INSERT INTO t VALUES (3, 1)",
     "INSERT INTO t VALUES (20, 1), (21, 2)",
-    "INSERT INTO t SELECT 20, 1",
     "INSERT INTO t SELECT max(k) + 1, 0 FROM t",
     "UPDATE t SET k = k + 1",
     "UPDATE t SET k = k + 10 WHERE k < 3",
-    "UPDATE t SET k = 10 WHERE k = 4",
     "UPDATE t SET v = v + 50",
     "UPDATE t SET v = v + 1 WHERE k = 1",
-    "DELETE FROM t WHERE k > 2",
     "DELETE FROM t",
     "INSERT OVERWRITE t SELECT 10, 1",
+    "INSERT INTO t VALUES (10, 1), (11, 1) ON CONFLICT DO NOTHING",
+    "INSERT INTO t VALUES (1, 1), (10, 40), (20, 1) ON CONFLICT (k) DO UPDATE SET v = t.v + excluded.v",
+    "INSERT OR REPLACE INTO t SELECT k + 10, 1 FROM t",
     "ALTER TABLE t ADD CONSTRAINT small CHECK (k < 15)",
     "ALTER TABLE t ADD UNIQUE (v)",
 ]
 THEIRS = [
     "INSERT INTO t VALUES (10, 1)",
-    "INSERT INTO t VALUES (20, 60)",
     "INSERT INTO t SELECT k + 10, v FROM t",
-    "UPDATE t SET k = k + 10 WHERE k < 2",
     "UPDATE t SET v = 60 WHERE k = 1",
     "UPDATE t SET k = 10 WHERE k = 3",
     "DELETE FROM t WHERE k = 3",
     "DELETE FROM t",
     "INSERT OVERWRITE t SELECT 10, 2",
+    "INSERT INTO t VALUES (1, 70), (10, 3) ON CONFLICT (k) DO UPDATE SET v = excluded.v",
     "OPTIMIZE t",
     "ALTER TABLE t DROP CONSTRAINT t_k_pkey",
     "ALTER TABLE t ADD COLUMN w INTEGER DEFAULT 7",
@@ -113,9 +112,11 @@ def test_every_pair_equals_one_after_the_other(tmp_path: Path, variant: int) -> 
 
 
 def _meet(m: Any, w: Any, is_dirty: bool, mine: str, theirs: str) -> None:
-    if theirs.startswith("ALTER TABLE t RENAME") and mine.startswith(("INSERT OVERWRITE", "ALTER TABLE t ADD UNIQUE", "UPDATE t SET v")):
+    if theirs.startswith("ALTER TABLE t RENAME") and mine.startswith(
+        ("INSERT OVERWRITE", "INSERT OR", "ALTER TABLE t ADD UNIQUE", "UPDATE t SET v", "INSERT INTO t VALUES (1, 1)")
+    ):
         return  # bound by id here; DuckDB knows the new name only
-    if theirs.startswith("ALTER TABLE t ADD COLUMN") and mine.startswith(("INSERT INTO", "INSERT OVERWRITE")):
+    if theirs.startswith("ALTER TABLE t ADD COLUMN") and mine.startswith("INSERT"):
         return  # the two columns that t had: test_alter_bound.py
     for statement in ("DROP TABLE IF EXISTS t", TABLE, FILLED, *(["DELETE FROM t WHERE k = 5"] if is_dirty else [])):
         m.execute(statement)
@@ -127,7 +128,8 @@ def _meet(m: Any, w: Any, is_dirty: bool, mine: str, theirs: str) -> None:
             m.execute(mine)
     except Error as error:
         failed = error
-    assert failed is None or isinstance(failed, IntegrityError), (mine, theirs, failed)
+    has_no_key = "DROP CONSTRAINT" in theirs and ("CONFLICT" in mine or " OR " in mine)
+    assert failed is None or isinstance(failed, ProgrammingError if has_no_key else IntegrityError), (mine, theirs, failed)
     if met:  # else mine failed before it came to meet anybody
         assert (failed is not None) == fails, (mine, theirs, failed)
         assert multiset(m.execute("FROM t").fetchall()) == content, (mine, theirs)
@@ -297,3 +299,59 @@ def test_an_explained_commit_tells_of_the_duplicate(connect: Connect) -> None:
     assert [row[2] for row in explained] == ["error"]
     assert "Duplicate key" in explained[0][5]
     m.execute("ROLLBACK")
+
+
+# ON CONFLICT.
+
+
+@pytest.mark.parametrize("level", ["serializable", "write serializable", "snapshot"])
+@pytest.mark.parametrize(
+    "theirs", ["INSERT INTO t VALUES (1, 10)", "INSERT INTO t VALUES (1, 10) ON CONFLICT (k) DO UPDATE SET v = t.v + excluded.v"]
+)
+def test_11_of_two_upserts_of_one_new_key_one_inserts_and_the_other_updates(connect: Connect, level: str, theirs: str) -> None:
+    m, w = connect(isolation=level), connect(isolation=level)
+    m.execute(TABLE)
+    with meeting(lambda: w.execute(theirs)):
+        cursor = m.execute("INSERT INTO t VALUES (1, 5), (2, 2) ON CONFLICT (k) DO UPDATE SET v = t.v + excluded.v")
+    assert cursor.rowcount == 2
+    assert rows(m) == [(1, 15), (2, 2)]
+
+
+@pytest.mark.parametrize("level", ["serializable", "write serializable"])
+def test_11_in_a_transaction_too(connect: Connect, level: str) -> None:
+    m, w = connect(isolation=level), connect()
+    m.execute(TABLE)
+    m.execute("BEGIN")
+    m.execute("INSERT INTO t VALUES (9, 9)")
+    m.execute("INSERT OR REPLACE INTO t VALUES (1, 5)" if level == "write serializable" else "INSERT OR IGNORE INTO t VALUES (2, 5)")
+    w.execute("INSERT INTO t VALUES (1, 10)")
+    m.execute("COMMIT")
+    assert rows(m) == ([(1, 5), (9, 9)] if level == "write serializable" else [(1, 10), (2, 5), (9, 9)])
+
+
+def test_11_at_snapshot_the_second_of_two_transactions_yields(connect: Connect) -> None:
+    m, w = connect(isolation="snapshot"), connect()
+    m.execute(TABLE)
+    m.execute("BEGIN")
+    m.execute("INSERT INTO t VALUES (1, 5) ON CONFLICT DO NOTHING")
+    w.execute("INSERT INTO t VALUES (1, 10)")
+    with pytest.raises(TransactionConflict, match="changed it first"):
+        m.execute("COMMIT")
+    assert rows(m) == [(1, 10)]
+
+
+def test_an_upsert_of_a_row_that_a_winner_deletes_inserts_it(connect: Connect) -> None:
+    m, w = connect(), connect()
+    m.execute(TABLE)
+    m.execute(FILLED)
+    with meeting(lambda: w.execute("DELETE FROM t WHERE k = 1"), lambda: flush(w, "t")):
+        m.execute("INSERT INTO t VALUES (1, 50) ON CONFLICT (k) DO UPDATE SET v = t.v + excluded.v")
+    assert rows(m) == [(0, 0), (1, 50), (2, 2), (3, 3), (4, 4), (5, 5)]
+
+
+def test_a_winner_that_drops_the_key_leaves_nothing_to_conflict_with(connect: Connect) -> None:
+    m, w = connect(), connect()
+    m.execute(TABLE)
+    with meeting(lambda: w.execute("ALTER TABLE t DROP CONSTRAINT t_k_pkey")), pytest.raises(ProgrammingError, match="no UNIQUE/PRIMARY KEY"):
+        m.execute("INSERT INTO t VALUES (1, 50) ON CONFLICT DO NOTHING")
+    assert rows(m) == []

@@ -258,7 +258,7 @@ changes = some.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(some.lists(changes, min_size=1, max_size=12), some.booleans())
 def test_any_changes_of_a_small_domain(statements: list[str], is_inline: bool) -> None:
     with lakelite.connect(":memory:", autocommit=True) as con:
