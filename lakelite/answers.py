@@ -7,7 +7,7 @@ from lakelite.errors import NotSupportedError, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.language.tokens import shown_name
 from lakelite.mapping.names import did_you_mean
-from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Table, fold
+from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Constraint, Table, fold
 from lakelite.transaction.changes import Work
 from lakelite.transaction.execution import Call, Execution, find_table, missing_schema
 from lakelite.transaction.versions import past_state
@@ -40,8 +40,16 @@ def answer(operation: st.Operation, execution: Execution, work: Work, call: Call
 def create_table(table: Table) -> str:
     """The statement that makes a table like this one."""
     schema = "" if table.schema_name == MAIN_SCHEMA else f"{shown_name(table.schema_name)}."
-    columns = ",\n".join(f"    {shown_name(column.name)} {column.declared}" for column in table.columns)
-    return f"CREATE TABLE {schema}{shown_name(table.name)} (\n{columns}\n);"
+    lines = [f"{shown_name(column.name)} {column.declared}" for column in table.columns] + [_constraint(c) for c in table.constraints]
+    body = ",\n".join(f"    {line}" for line in lines)
+    return f"CREATE TABLE {schema}{shown_name(table.name)} (\n{body}\n);"
+
+
+def _constraint(constraint: Constraint) -> str:
+    text = constraint.text
+    if constraint.is_key:
+        text = f"{constraint.kind.upper()}({', '.join(shown_name(name) for name, _ in constraint.columns)})"
+    return text if constraint.name is None else f"CONSTRAINT {shown_name(constraint.name)} {text}"
 
 
 def _table(operation: st.ShowCreateTable | st.DescribeTable, execution: Execution, work: Work, call: Call) -> Table:

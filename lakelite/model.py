@@ -14,6 +14,7 @@ from typing import Literal
 Storage = Literal["parquet", "inline"]
 Isolation = Literal["serializable", "write serializable", "snapshot"]
 Comparison = Literal["=", "<", "<=", ">", ">=", "is null", "is not null"]
+ConstraintKind = Literal["check", "unique", "primary key"]
 Comparable = bool | int | float | Decimal | str | date  # a datetime is a date
 
 MAIN_BRANCH = "main"
@@ -97,19 +98,63 @@ class Schema:
 
 
 @dataclass(frozen=True, slots=True)
+class Constraint:
+    """What the rows of a table have to meet, beside NOT NULL. `name`: the user's, or None. `expression`: of a CHECK, DuckDB's text; else None.
+
+    `columns`: name and field id of each column that it is about; the names are those that `expression` uses.
+    """
+
+    kind: ConstraintKind
+    name: str | None
+    expression: str | None
+    columns: tuple[tuple[str, int], ...]
+
+    @property
+    def is_key(self) -> bool:
+        return self.kind != "check"
+
+    @property
+    def text(self) -> str:
+        """As DuckDB writes it in a CREATE TABLE."""
+        inside = self.expression if self.expression is not None else ", ".join(quote(name) for name, _ in self.columns)
+        return f"{self.kind.upper()}({inside})"
+
+    @property
+    def declared(self) -> str:
+        """The same with the user's name in front."""
+        return self.text if self.name is None else f"CONSTRAINT {quote(self.name)} {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
-    """A table's identity, name and columns, as of one snapshot."""
+    """A table's identity, name, columns and constraints, as of one snapshot."""
 
     table_id: int
     schema_id: int
     schema_name: str
     name: str
     columns: tuple[Column, ...]
+    constraints: tuple[Constraint, ...] = ()
 
     @property
     def visible(self) -> tuple[Column, ...]:
         """The columns that have a name."""
         return tuple(c for c in self.columns if not c.hidden) if any(c.hidden for c in self.columns) else self.columns
+
+    @property
+    def keys(self) -> tuple[Constraint, ...]:
+        """Its PRIMARY KEY and UNIQUE constraints."""
+        return tuple(c for c in self.constraints if c.is_key)
+
+    @property
+    def key_fields(self) -> frozenset[int]:
+        """The field ids of the columns of its keys."""
+        return frozenset(field_id for key in self.keys for _, field_id in key.columns)
+
+    @property
+    def body(self) -> str:
+        """The list of columns and constraints of a CREATE TABLE, as DuckDB takes it."""
+        return f"({', '.join([*(f'{quote(c.name)} {c.declared}' for c in self.columns), *(c.declared for c in self.constraints)])})"
 
     @property
     def qualified(self) -> str:

@@ -122,6 +122,17 @@ def count_up(barrier: Any, path: str, times: int) -> list[int]:
     return met
 
 
+def upsert(barrier: Any, path: str, keys: int, times: int) -> int:
+    """Counts in rows that it makes where they are not there yet, and takes some away; returns what it has counted and taken."""
+    with lakelite.connect(path, autocommit=True) as con:
+        barrier.wait(PATIENCE_S)
+        for i in range(times):
+            counted = con.execute("INSERT INTO t VALUES (?, 1) ON CONFLICT (k) DO UPDATE SET v = t.v + excluded.v", [i % keys]).rowcount
+            assert counted == 1
+            con.execute("INSERT OR IGNORE INTO t VALUES (?, 0)", [100 + i])
+    return times
+
+
 def optimize(barrier: Any, path: str, texts: Sequence[str], times: int) -> list[tuple[int, int]]:
     """Compacts again and again; how many bins each time landed and were dropped."""
     found = []

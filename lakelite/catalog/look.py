@@ -62,7 +62,9 @@ def show_create_table(text: str) -> Answer:
 def describe_table(table: Table) -> Answer:
     """DESCRIBE t, in DuckDB's columns."""
     names = ("column_name", "column_type", "null", "key", "default", "extra")
-    rows = tuple((c.name, c.type, "YES" if c.nullable else "NO", None, c.default, None) for c in table.columns)
+    unique = {field_id: "UNI" for key in table.keys for _, field_id in key.columns}
+    key = unique | {field_id: "PRI" for key in table.keys if key.kind == "primary key" for _, field_id in key.columns}
+    rows = tuple((c.name, c.type, "YES" if c.nullable else "NO", key.get(c.field_id), c.default, None) for c in table.columns)
     return Answer(tuple((n, "VARCHAR") for n in names), rows)
 
 

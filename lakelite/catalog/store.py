@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,7 +24,7 @@ from lakelite.composition import Composition, Run, decode_row_map
 from lakelite.contents import Namespace, TableState
 from lakelite.errors import CannotOpen, DataError, InternalError, OperationalError
 from lakelite.mapping.catalog_errors import cannot_open, catalog_error
-from lakelite.model import MAIN_BRANCH, Column, Field, Fragment, Schema, Statistics, Table, fold
+from lakelite.model import MAIN_BRANCH, Column, Constraint, Field, Fragment, Schema, Statistics, Table, fold
 
 APPLICATION_ID = 0x4C4B4C54  # "LKLT"
 SMALLEST_DATABASE_BYTES = 512
@@ -127,7 +128,9 @@ class Catalog:
     def namespace(self, snapshot_id: int) -> Namespace:
         schemas = {row[0]: Schema(*row) for row in self.rows("schemas", snapshot=snapshot_id)}
         columns = columns_by_table(self.rows("columns", snapshot=snapshot_id))
-        tables = (Table(*(*row, columns.get(row[0], ()))) for row in self.rows("tables", snapshot=snapshot_id))
+        constraints = _constraints(self.rows("constraints", snapshot=snapshot_id))
+        found = self.rows("tables", snapshot=snapshot_id)
+        tables = (Table(*(*row, columns.get(row[0], ()), tuple(constraints.get(row[0], ())))) for row in found)
         return Namespace({fold(s.name): s for s in schemas.values()}, {(fold(t.schema_name), fold(t.name)): t for t in tables})
 
     def table_state(self, table: Table, snapshot_id: int) -> TableState:
@@ -235,6 +238,14 @@ def columns_by_table(rows: Iterable[Row]) -> dict[int, tuple[Column, ...]]:
         table_id: tuple(Column(name=row[3], type=row[4], stored=tree(row), nullable=bool(row[6]), default=row[7]) for row in found)
         for table_id, found in roots.items()
     }
+
+
+def _constraints(rows: Iterable[Row]) -> dict[int, list[Constraint]]:
+    found: dict[int, list[Constraint]] = {}
+    for table_id, kind, name, expression, columns in rows:
+        named = tuple((column, field_id) for column, field_id in json.loads(columns))
+        found.setdefault(table_id, []).append(Constraint(kind, name, expression, named))
+    return found
 
 
 def _vector(row: Row) -> deletion.DeletionVector:

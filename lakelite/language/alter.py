@@ -1,16 +1,16 @@
 """ALTER TABLE: its frame, and what it is about. The change itself stays text: DuckDB reads it.
 
-Promises: an error that shows its place for all it cannot read; constraints are refused by name. Never: input or output, or a look at the catalog.
+Promises: an error that shows its place for all it cannot read; foreign keys are refused by name. Never: input or output, or a look at the catalog.
 """
 
 from __future__ import annotations
 
+from lakelite.language.constraints import FIRST_WORDS
 from lakelite.language.reader import Reader
 from lakelite.language.source import plain
 from lakelite.language.statements import Alteration, AlterTable
 
-_CONSTRAINTS = frozenset("CHECK PRIMARY UNIQUE FOREIGN REFERENCES".split())
-_NO_CONSTRAINT = "leave the constraint out; NOT NULL and DEFAULT are there"
+_LATER = "add the column without it, then ALTER TABLE t ADD CONSTRAINT name …"
 _CHANGES = "expected ADD, DROP, RENAME or ALTER COLUMN"
 
 
@@ -49,28 +49,41 @@ def _change(reader: Reader) -> _Change:
 
 
 def _add(reader: Reader) -> _Change:
-    if reader.sees("CONSTRAINT") or (reader.peek().word in _CONSTRAINTS and reader.peek(1).word in ("KEY", "(")):
-        raise reader.unsupported("ALTER TABLE … ADD CONSTRAINT", "NOT NULL is there: ALTER TABLE t ALTER c SET NOT NULL")
+    if reader.sees("CONSTRAINT") or (reader.peek().word in FIRST_WORDS and reader.peek(1).word in ("KEY", "(")):
+        return _add_constraint(reader)
     reader.accept("COLUMN")
     reader.accept("IF", "NOT", "EXISTS")
     path = _path(reader)
     if reader.ended():
         raise reader.syntax_error("expected the type of the column")
-    refused = reader.scan(lambda index: reader.tokens[index].word in _CONSTRAINTS | {"GENERATED", "AS"})
+    refused = reader.scan(lambda index: reader.tokens[index].word in FIRST_WORDS | {"GENERATED", "AS"})
     if refused < len(reader.tokens):
         word = reader.tokens[refused].word
-        if word in _CONSTRAINTS:
-            raise reader.unsupported(f"{word} of a column", _NO_CONSTRAINT, refused)
+        if word in FIRST_WORDS:
+            raise reader.unsupported(f"{word} of a column that is added", _LATER, refused)
         raise reader.unsupported("a generated column", "compute the value in the INSERT, or in the query", refused)
     reader.index = reader.scan(lambda index: reader.tokens[index].word == ",")
     return "add", path, None, None
 
 
+def _add_constraint(reader: Reader) -> _Change:
+    """[CONSTRAINT name] and the constraint, whose text DuckDB reads."""
+    name = reader.identifier("the name of the constraint") if reader.accept("CONSTRAINT") else None
+    if reader.peek().word not in FIRST_WORDS:
+        raise reader.syntax_error("expected CHECK, PRIMARY KEY or UNIQUE")
+    if reader.peek().word in ("FOREIGN", "REFERENCES"):
+        raise reader.unsupported("FOREIGN KEY", "look for rows without their partner with a query (ANTI JOIN), in the transaction that writes them")
+    first = reader.index
+    reader.index = reader.scan(lambda index: reader.tokens[index].word == ",")
+    return "add constraint", (), name, plain(reader.source, first, reader.index, "a constraint")
+
+
 def _drop(reader: Reader) -> _Change:
-    if reader.sees("CONSTRAINT"):
-        raise reader.unsupported(
-            "ALTER TABLE … DROP CONSTRAINT", "NOT NULL goes with ALTER TABLE t ALTER c DROP NOT NULL; there is no other constraint"
-        )
+    if reader.accept("CONSTRAINT"):
+        what: Alteration = "drop constraint if exists" if reader.accept("IF", "EXISTS") else "drop constraint"
+        name = reader.identifier("the name of a constraint")
+        reader.accept_one("RESTRICT", "CASCADE")
+        return what, (), name, None
     reader.accept("COLUMN")
     reader.accept("IF", "EXISTS")
     path = _path(reader)

@@ -11,7 +11,7 @@ from lakelite.errors import ProgrammingError
 from lakelite.language.analyse import is_row_local
 from lakelite.language.reader import QUERY_HEADS, Reader
 from lakelite.language.source import merged, plain_with_parameters, splice, splice_text, wrong
-from lakelite.language.statements import Assignment, CopyFrom, CopyTo, Delete, Insert, Name, Sql, Truncate, Update
+from lakelite.language.statements import Assignment, CopyFrom, CopyTo, Delete, Insert, Name, OnConflict, Sql, Truncate, Update
 from lakelite.language.tokens import folded, unquote
 from lakelite.model import quote
 
@@ -19,31 +19,73 @@ _CLAUSES = ("WHERE", "FROM", "RETURNING")
 
 
 def read_insert(reader: Reader, ctes: Sql | None) -> Insert:
-    """Behind INSERT: [OVERWRITE] [INTO|TABLE] name [(columns)] [BY NAME|BY POSITION] source [RETURNING …]."""
-    if reader.peek().word == "OR":
-        raise reader.unsupported(f"INSERT OR {reader.peek(1).word or '…'}", "delete the rows with the same key first, in the same transaction")
-    overwrite = reader.accept("OVERWRITE")
+    """Behind INSERT: [OR IGNORE|OR REPLACE] [OVERWRITE] [INTO|TABLE] name [AS alias] [(columns)] [BY NAME|BY POSITION] source
+    [ON CONFLICT …] [RETURNING …]."""
+    instead = _instead(reader)
+    overwrite = instead is None and reader.accept("OVERWRITE")
     into = reader.accept("INTO")
     into = reader.accept("TABLE") or into
     if not into and not overwrite:
         raise reader.syntax_error("expected INTO")
     target = _target(reader)
-    if reader.sees("AS"):
-        raise reader.unsupported("an alias for the target of INSERT", "leave it out")
+    alias = reader.identifier("an alias") if reader.accept("AS") else None
     columns = reader.columns() if reader.sees("(") and _is_column_list(reader) else None
     _refuse_twice(reader, columns)
     by_name = _by_name(reader, columns)
-    _refuse_on_conflict(reader)
-    stop = reader.scan(lambda index: reader.is_clause(index, "RETURNING"))
+    stop = min(_conflict_at(reader), reader.scan(lambda index: reader.is_clause(index, "RETURNING")))
     if reader.accept("DEFAULT", "VALUES"):
         if columns is not None or by_name:
             raise reader.wrong("DEFAULT VALUES takes neither a list of columns nor BY NAME", index=0)
-        return Insert(target, overwrite, None, False, None, False, ctes, _returning(reader))
+        on_conflict = _on_conflict(reader, target, alias, instead, overwrite)
+        return Insert(target, overwrite, None, False, None, False, ctes, _returning(reader, on_conflict), alias, on_conflict)
     is_values = _is_values_list(reader, stop)
     if is_values and by_name:
         raise reader.wrong("BY NAME takes the names from a query, and VALUES has none", "write the columns: INSERT INTO t (a, b) VALUES …")
     source = reader.query(stop)
-    return Insert(target, overwrite, columns, by_name, source, is_values, ctes, _returning(reader))
+    on_conflict = _on_conflict(reader, target, alias, instead, overwrite)
+    return Insert(target, overwrite, columns, by_name, source, is_values, ctes, _returning(reader, on_conflict), alias, on_conflict)
+
+
+def _instead(reader: Reader) -> OnConflict | None:
+    """OR IGNORE and OR REPLACE."""
+    if not reader.accept("OR"):
+        return None
+    word = reader.accept_one("IGNORE", "REPLACE")
+    if word is None:
+        raise reader.syntax_error("expected IGNORE or REPLACE")
+    return OnConflict(None, "replace" if word == "REPLACE" else "nothing")
+
+
+def _conflict_at(reader: Reader) -> int:
+    """The index of ON CONFLICT behind the source of an INSERT, or the end."""
+    tokens, index = reader.tokens, reader.index
+    while index < len(tokens):
+        is_conflict = tokens[index].word == "CONFLICT" and tokens[index - 1].word == "ON"
+        if is_conflict and (index + 1 == len(tokens) or tokens[index + 1].word in ("(", "DO", "ON")):
+            return index - 1
+        index = reader.source.closing.get(index, index) + 1
+    return index
+
+
+def _on_conflict(reader: Reader, target: Name, alias: str | None, instead: OnConflict | None, overwrite: bool) -> OnConflict | None:
+    """ON CONFLICT [(columns)] DO NOTHING | DO UPDATE SET column = value, … [WHERE condition]."""
+    first = reader.index
+    if not reader.accept("ON", "CONFLICT"):
+        return instead
+    if instead is not None or overwrite:
+        raise reader.wrong("ON CONFLICT stands neither with OR IGNORE, OR REPLACE nor with OVERWRITE", "leave one of them out", first)
+    if reader.sees("ON"):
+        raise reader.unsupported("ON CONFLICT ON CONSTRAINT", "name the columns of the key: ON CONFLICT (a, b)")
+    columns = reader.columns() if reader.sees("(") else None
+    if reader.sees("WHERE"):
+        raise reader.unsupported("a WHERE for the conflict target", "put the condition behind DO UPDATE SET …")
+    reader.expect("DO")
+    if reader.accept("NOTHING"):
+        return OnConflict(columns, "nothing", text=splice(reader.source, first, reader.index))
+    reader.expect("UPDATE", "SET")
+    assignments = _assignments(reader, target, alias)
+    where = _where(reader)
+    return OnConflict(columns, "update", assignments, where, splice(reader.source, first, reader.index))
 
 
 def read_delete(reader: Reader, ctes: Sql | None) -> Delete:
@@ -217,8 +259,10 @@ def _sources(reader: Reader) -> Sql:
     return splice(reader.source, first, reader.index)
 
 
-def _returning(reader: Reader) -> Sql | None:
+def _returning(reader: Reader, on_conflict: OnConflict | None = None) -> Sql | None:
     """The list behind RETURNING, to the end of the statement: DuckDB binds it as it is, and says what is wrong in it."""
+    if on_conflict is not None and reader.sees("RETURNING"):
+        raise reader.unsupported("RETURNING where keys may meet", "read the rows with a SELECT in the same transaction")
     if not reader.accept("RETURNING"):
         reader.finish()
         return None
@@ -229,16 +273,6 @@ def _returning(reader: Reader) -> Sql | None:
     if found.parameters:
         raise reader.unsupported("a parameter in RETURNING", "return the columns, and compute with them where you read the rows", first)
     return found
-
-
-def _refuse_on_conflict(reader: Reader) -> None:
-    """ON CONFLICT behind the source of an INSERT."""
-    tokens, index, stop = reader.tokens, reader.index, len(reader.tokens)
-    while index < stop:
-        if tokens[index].word == "CONFLICT" and tokens[index - 1].word == "ON" and (index + 1 == stop or tokens[index + 1].word in ("(", "DO")):
-            hint = "delete the rows with the same key first, or leave them out with WHERE NOT EXISTS (SELECT …), in the same transaction"
-            raise reader.unsupported("ON CONFLICT", hint, index - 1)
-        index = reader.source.closing.get(index, index) + 1
 
 
 def _is_column_list(reader: Reader) -> bool:

@@ -109,14 +109,17 @@ class DropTable:
     if_exists: bool
 
 
-Alteration = Literal["add", "drop", "rename", "rename table", "type", "default", "not null"]
+Alteration = Literal[
+    "add", "drop", "rename", "rename table", "type", "default", "not null", "add constraint", "drop constraint", "drop constraint if exists"
+]
 
 
 @dataclass(frozen=True, slots=True)
 class AlterTable:
     """ALTER TABLE [IF EXISTS] t change. `what` it changes of `path`: a column, or its parts down to a nested field (none: the table).
 
-    `change`: the text behind the table's name. `new_name`: of RENAME; `using`: the expression of TYPE … USING, or None.
+    `change`: the text behind the table's name. `new_name`: of RENAME, or of a constraint; `using`: the expression of TYPE … USING, the text
+    of a new constraint, or None.
     """
 
     target: Name
@@ -126,6 +129,33 @@ class AlterTable:
     change: str
     new_name: str | None = None
     using: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """SET column = value; a `value` of None is DEFAULT."""
+
+    column: str
+    value: Sql | None
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class OnConflict:
+    """What becomes of a row whose key is there already: nothing, DO UPDATE SET `assignments` [WHERE `where`], or OR REPLACE.
+
+    `columns`: the conflict target, or None. `text`: the clause as DuckDB takes it behind the source; `before`: OR IGNORE or OR REPLACE instead.
+    """
+
+    columns: tuple[str, ...] | None
+    action: Literal["nothing", "update", "replace"]
+    assignments: tuple[Assignment, ...] = ()
+    where: Sql | None = None
+    text: Sql | None = None
+
+    @property
+    def before(self) -> str:
+        return "" if self.text is not None else "OR REPLACE " if self.action == "replace" else "OR IGNORE "
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +174,8 @@ class Insert:
     is_values: bool
     ctes: Sql | None
     returning: Sql | None = None
+    alias: str | None = None
+    on_conflict: OnConflict | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,15 +192,6 @@ class Delete:
     ctes: Sql | None
     sources: Sql | None = None
     returning: Sql | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """SET column = value; a `value` of None is DEFAULT."""
-
-    column: str
-    value: Sql | None
-    offset: int
 
 
 @dataclass(frozen=True, slots=True)

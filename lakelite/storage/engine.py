@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +67,7 @@ class Engine:
         self._names: duckdb.DuckDBPyConnection | None = None
         self._views: dict[tuple[str, str], int] = {}
         self._schemas: set[str] = {MAIN_SCHEMA}
-        self._stages: dict[int, Table] = {}  # table id → the definition that its stage has
+        self._stages: dict[str, Table] = {}  # schema → the definition that the stage in it has
         self._stage_rows: dict[int, int] = {}
         self._sized: set[int] = set()  # committed files whose size was found as catalogued
 
@@ -251,15 +252,18 @@ class Engine:
 
     # Statements that DuckDB itself runs on an empty copy of a table.
 
-    def stage(self, table: Table) -> str:
-        """The qualified name of a DuckDB table with the columns, NOT NULLs and defaults of `table`, for DuckDB's own INSERT."""
-        known = self._stages.get(table.table_id)
-        name = f"{INTERNAL}.stage_{table.table_id}.{quote(table.name)}"
-        if known != table:
-            columns = ", ".join(f"{quote(c.name)} {c.declared}" for c in table.columns)
-            self.do(f"CREATE SCHEMA IF NOT EXISTS {INTERNAL}.stage_{table.table_id}; CREATE OR REPLACE TABLE {name} ({columns})")
-            self._stages[table.table_id] = table
-        return name
+    def stage(self, table: Table, *, keyed: bool = False) -> str:
+        """The qualified name of a DuckDB table with the columns, NOT NULLs and defaults of `table`, for DuckDB's own INSERT.
+
+        `keyed`: one with its constraints as well, in which nothing is ever put.
+        """
+        shown = table if keyed else replace(table, constraints=())
+        schema = f"{INTERNAL}.{'keyed' if keyed else 'stage'}_{table.table_id}"
+        if self._stages.get(schema) != shown:
+            name = f"{schema}.{quote(table.name)}"
+            self.do(f"CREATE SCHEMA IF NOT EXISTS {schema}; CREATE OR REPLACE TABLE {name} {shown.body}")
+            self._stages[schema] = shown
+        return f"{schema}.{quote(table.name)}"
 
     def insert_returning(self, table: Table, insert: str, returning: str, parameters: Mapping[str, Any]) -> pa.Table:
         """DuckDB's own INSERT into the stage of `table`, and what its RETURNING gives. What it leaves in the stage is never read."""

@@ -53,15 +53,11 @@ class Mirror:
         schemas = [s.name for key, s in namespace.schemas.items() if key not in self._schemas]
         changed = [t for key, t in namespace.tables.items() if self._tables.get(key) != t]
         made = [f"CREATE SCHEMA IF NOT EXISTS {place}.{quote(name)}" for name in schemas for place in (MIRROR, "memory")]
-        return made + [f"CREATE OR REPLACE TABLE {_name(t.schema_name, t.name)} ({_columns(t)})" for t in changed]
+        return made + [f"CREATE OR REPLACE TABLE {_name(t.schema_name, t.name)} {t.body}" for t in changed]
 
 
 def _name(schema: str, table: str) -> str:
     return f"{MIRROR}.{quote(schema)}.{quote(table)}"
-
-
-def _columns(table: Table) -> str:
-    return ", ".join(f"{quote(c.name)} {c.declared}" for c in table.columns)
 
 
 def _made(views: Mapping[str, Sequence[tuple[str, str]]]) -> str:

@@ -109,6 +109,26 @@ def _may_match(fragment: Fragment, conjunct: Conjunct, keys: Sequence[_Key | Non
     return any(wanted is None or _within(lowest, highest, conjunct.operator, wanted) for wanted in keys)
 
 
+def may_share(mine: Fragment, theirs: Fragment, columns: Sequence[tuple[int, str]]) -> bool:
+    """Whether a row of each can have the same values, none of them NULL, in all `columns`: (field id, declared type)."""
+    return all(_may_meet(_of(mine, field_id), _of(theirs, field_id), declared) for field_id, declared in columns)
+
+
+def _of(fragment: Fragment, field_id: int) -> tuple[Statistics | None, int]:
+    return next((s for s in fragment.statistics if s.field_id == field_id), None), fragment.row_count
+
+
+def _may_meet(mine: tuple[Statistics | None, int], theirs: tuple[Statistics | None, int], declared: str) -> bool:
+    if any(known is not None and known.null_count == rows for known, rows in (mine, theirs)):
+        return False
+    if mine[0] is None or theirs[0] is None:
+        return True
+    (low, high), (other_low, other_high) = _bounds(mine[0], declared), _bounds(theirs[0], declared)
+    is_below = high is not None and other_low is not None and high < other_low
+    is_above = low is not None and other_high is not None and low > other_high
+    return not (is_below or is_above)
+
+
 def _within(lowest: _Key | None, highest: _Key | None, operator: str, wanted: _Key) -> bool:
     may_reach_down = lowest is None or lowest < wanted or (lowest == wanted and operator != "<")
     may_reach_up = highest is None or highest > wanted or (highest == wanted and operator != ">")

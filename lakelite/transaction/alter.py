@@ -13,12 +13,12 @@ from lakelite.contents import TableState
 from lakelite.errors import IntegrityError, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.language.parse import is_volatile, uses_clock
-from lakelite.model import ROW_ID_COLUMN, Column, Table, fold, literal, quote
+from lakelite.model import ROW_ID_COLUMN, Column, Constraint, Table, fold, literal, quote
 from lakelite.storage import fragment as fragments
 from lakelite.storage import types
 from lakelite.storage.widening import is_widening
+from lakelite.transaction import alter_constraints, define
 from lakelite.transaction import changes as ch
-from lakelite.transaction import define
 from lakelite.transaction.execution import Call, Done, Execution, find_table
 
 _ROW_ID = quote("_lake_kept_row_id")
@@ -31,12 +31,15 @@ def alter_table(execution: Execution, work: ch.Work, operation: st.AlterTable, c
     table = find_table(work, operation.target, call)
     if operation.what == "rename table":
         return Done(define.defined(_renamed(execution, work, table, operation, call)))
+    if operation.what in alter_constraints.HANDLED:
+        done = alter_constraints.changed(execution, work, table, operation)
+        return Done(define.defined(work, conditional=True) if done is None else define.defined(_put(work, done, "schema")))
     _refuse_reserved(operation)
-    described = define.altered(execution, table, operation.change)
+    described = define.altered(execution, replace(table, constraints=_concerned(table, operation)), operation.change)
     if operation.what == "add" and len(operation.path) == 1:
-        altered = _added(execution, work, table, described)
+        altered = _added(execution, work, table, described.columns)
     elif operation.what == "drop" and len(operation.path) == 1:
-        altered = _dropped(work, table, described)
+        altered = _dropped(work, table, described.columns)
     else:
         altered = _changed(execution, work, table, operation, described)
     if altered is None:  # it is so already: who changes the definition decides what is to be done
@@ -48,6 +51,12 @@ def _refuse_reserved(operation: st.AlterTable) -> None:
     name = {"add": operation.path[0], "rename": operation.new_name}.get(operation.what)
     if name is not None and len(operation.path) == 1 and fold(name) == ROW_ID_COLUMN:
         raise ProgrammingError(f'the column name "{name}" is reserved', hint="choose another name")
+
+
+def _concerned(table: Table, operation: st.AlterTable) -> tuple[Constraint, ...]:
+    """The constraints that are about the column: because of them DuckDB may refuse the change, or change them too."""
+    ids = {c.field_id for c in table.columns if fold(c.name) == fold(operation.path[0])}
+    return tuple(c for c in table.constraints if operation.what != "add" and not ids.isdisjoint(field_id for _, field_id in c.columns))
 
 
 def _put(work: ch.Work, table: Table, *kinds: ch.Kind) -> ch.Work:
@@ -97,15 +106,18 @@ def _dropped(work: ch.Work, table: Table, described: list[define.ColumnText]) ->
     if len(described) == len(table.columns):  # IF EXISTS
         return None
     left = {name for name, *_ in described}
-    return _put(work, replace(table, columns=tuple(c for c in table.columns if c.name in left)), "shrink")
+    columns = tuple(c for c in table.columns if c.name in left)
+    ids = {c.field_id for c in columns}
+    constraints = tuple(c for c in table.constraints if ids.issuperset(field_id for _, field_id in c.columns))
+    return _put(work, replace(table, columns=columns, constraints=constraints), "shrink")
 
 
 # Columns that become others.
 
 
-def _changed(execution: Execution, work: ch.Work, table: Table, operation: st.AlterTable, described: list[define.ColumnText]) -> ch.Work | None:
+def _changed(execution: Execution, work: ch.Work, table: Table, operation: st.AlterTable, described: define.Described) -> ch.Work | None:
     index = next(i for i, c in enumerate(table.columns) if fold(c.name) == fold(operation.path[0]))
-    old, (name, kind, nullable, default) = table.columns[index], described[index]
+    old, (name, kind, nullable, default) = table.columns[index], described.columns[index]
     is_nested = len(operation.path) > 1
     if operation.what == "default":
         new = replace(old, default=default)
@@ -118,13 +130,22 @@ def _changed(execution: Execution, work: ch.Work, table: Table, operation: st.Al
     elif kind == old.type and operation.using is None:
         return None
     elif is_nested or operation.using is not None or not is_widening(old.type, kind):
-        return _retyped(execution, work, table, operation, index, described[index])
+        return _retyped(execution, work, table, operation, index, described.columns[index])
     else:
         new = _widened(execution, old, kind)
     if new == old:
         return None
     changed = replace(table, columns=(*table.columns[:index], new, *table.columns[index + 1 :]))
+    if operation.what == "rename":
+        changed = replace(changed, constraints=_renamed_in(changed, _concerned(table, operation), described))
     return _put(work, changed, "extend" if operation.what in ("rename", "type") else "schema")
+
+
+def _renamed_in(table: Table, concerned: tuple[Constraint, ...], described: define.Described) -> tuple[Constraint, ...]:
+    """The constraints of `table`, those that are about a column that has another name by now as DuckDB has them then."""
+    new = define.constraints_of(table.name, described.constraints, table.columns, [c.name for c in concerned])
+    others = dict(zip(concerned, new, strict=True))
+    return tuple(others.get(c, c) for c in table.constraints)
 
 
 def _validate_not_null(execution: Execution, work: ch.Work, table: Table, column: Column) -> None:

@@ -1,22 +1,23 @@
 """CREATE and DROP of schemas and tables. DuckDB reads every definition, in a scratch schema, so that its types and names are DuckDB's.
 
-What a constraint would promise and we do not enforce yet is refused by name.
+Constraints that are not enforced are refused by name.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from lakelite.contents import TableState
 from lakelite.errors import NotSupportedError, Position, ProgrammingError
+from lakelite.language import constraints as constraint_names
 from lakelite.language import statements as st
 from lakelite.language.tokens import lex
-from lakelite.model import MAIN_SCHEMA, ROW_ID_COLUMN, Column, Field, Schema, Table, fold, quote
+from lakelite.model import MAIN_SCHEMA, ROW_ID_COLUMN, Column, Constraint, ConstraintKind, Field, Schema, Table, fold, quote
 from lakelite.storage import fragment as fragments
 from lakelite.storage import types
 from lakelite.storage.engine import INTERNAL, Engine
@@ -27,9 +28,18 @@ from lakelite.transaction.execution import Call, Done, Execution, find_table, is
 _SCRATCH = f"{INTERNAL}.scratch"
 _INTERNAL_VIEW = "SELECT 1 FROM system.main.duckdb_views() WHERE internal AND schema_name <> 'information_schema' AND view_name = ?"
 _GENERATED = re.compile(r"\bGENERATED ALWAYS AS\(")
-_NO_CONSTRAINT = "leave the constraint out; NOT NULL and DEFAULT are there"
+_NO_FOREIGN_KEY = "leave it out: look for rows without their partner with a query (ANTI JOIN), in the transaction that writes them"
 ColumnText = tuple[str, str, bool, str | None]  # name, type, nullable, default
-_REFUSED_CONSTRAINTS = ("PRIMARY KEY", "UNIQUE", "FOREIGN KEY", "CHECK")
+ConstraintText = tuple[str, str | None, list[str]]  # kind, expression, names of columns
+_KINDS = ("CHECK", "UNIQUE", "PRIMARY KEY")
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A table as DuckDB understands its definition: its columns, and its constraints beside NOT NULL, in order."""
+
+    columns: list[ColumnText]
+    constraints: list[ConstraintText]
 
 
 # Schemas.
@@ -86,8 +96,9 @@ def create_table(execution: Execution, work: ch.Work, operation: st.CreateTable,
     existing = taken_by(execution, work, operation, call)
     if existing is not None and operation.if_not_exists:
         return Done(defined(work, conditional=True))
-    columns = _described(execution, operation.target, operation.body)
-    return Done(_put(execution, work, operation.target, existing, columns)[0])
+    described = _described(execution, operation.target, operation.body)
+    names = _distinct(operation.target, constraint_names.names(operation.body))
+    return Done(_put(execution, work, operation.target, existing, described, names=names)[0])
 
 
 def create_table_as(execution: Execution, work: ch.Work, operation: st.CreateTableAs, call: Call) -> Done:
@@ -98,9 +109,9 @@ def create_table_as(execution: Execution, work: ch.Work, operation: st.CreateTab
     reads = source.prepare(execution, work, text, once=True)
     names = f"({', '.join(map(quote, operation.columns))})" if operation.columns else ""
     values = source.used_values(text, call.values)
-    columns = _described(execution, operation.target, f"{names} AS {text}\n WITH NO DATA", values)
+    described = _described(execution, operation.target, f"{names} AS {text}\n WITH NO DATA", values)
     before = None if existing is None else execution.state(work, existing)
-    new, table = _put(execution, work, operation.target, existing, columns, before)
+    new, table = _put(execution, work, operation.target, existing, described, before)
     if not operation.with_data:
         return Done(new, 0)
     rows = source.select_for_insert(execution, table, None, by_name=False, ctes="", query=text, values=call.values)
@@ -156,30 +167,59 @@ def _put(
     work: ch.Work,
     target: st.Name,
     existing: Table | None,
-    columns: list[ColumnText],
+    described: Described,
     before: TableState | None = None,
+    names: Sequence[str | None] = (),
 ) -> tuple[ch.Work, Table]:
     """The work with the new table, or with the old one emptied and redefined.
 
     That one keeps its table id, and the field ids of its columns of the same name and type.
     """
-    made = with_ids(execution, columns, existing)
+    made = with_ids(execution, described.columns, existing)
+    constraints = constraints_of(target.name, described.constraints, made, names)
     if existing is None:
         schema = work.namespace.schemas[fold(target.schema or MAIN_SCHEMA)]
-        table = Table(execution.reserve("table", 1), schema.schema_id, schema.name, target.name, made)
+        table = Table(execution.reserve("table", 1), schema.schema_id, schema.name, target.name, made, constraints)
         change = ch.TableChange(table, created=True, kinds=frozenset({"create"}))
     else:
-        table = replace(existing, columns=made)
+        table = replace(existing, columns=made, constraints=constraints)
         state = before if before is not None else execution.state(work, existing)
         change = ch.overwrite(work.changes.change_of(existing), state)
-        redefined: frozenset[ch.Kind] = frozenset({"schema"} if made != existing.columns else ())
+        redefined: frozenset[ch.Kind] = frozenset({"schema"} if table != existing else ())
         change = replace(change, table=table, kinds=change.kinds | redefined)
     return defined(ch.Work(work.namespace.with_table(table), work.changes.with_change(change))), table
 
 
-def altered(execution: Execution, table: Table, change: str) -> list[ColumnText]:
-    """The columns of `table` once DuckDB has made the change of an ALTER TABLE; its error if it cannot."""
-    return _described(execution, st.Name(None, table.name), f"({', '.join(f'{quote(c.name)} {c.declared}' for c in table.columns)})", change=change)
+def _distinct(target: st.Name, names: list[str | None]) -> list[str | None]:
+    given = [fold(name) for name in names if name is not None]
+    twice = next((name for name in names if name is not None and given.count(fold(name)) > 1), None)
+    if twice is not None:
+        raise ProgrammingError(f'table {target.name} would have two constraints that are called "{twice}"', hint="give each a name of its own")
+    return names
+
+
+def altered(execution: Execution, table: Table, change: str) -> Described:
+    """`table` once DuckDB has made the change of an ALTER TABLE; its error if it cannot."""
+    return _described(execution, st.Name(None, table.name), table.body, change=change)
+
+
+def with_constraint(execution: Execution, table: Table, text: str) -> Described:
+    """`table` with one more constraint; DuckDB's error if there can be no such one."""
+    return _described(execution, st.Name(None, table.name), f"{table.body[:-1]}, {text}\n)")
+
+
+def constraints_of(
+    table_name: str, described: Sequence[ConstraintText], columns: Sequence[Column], names: Sequence[str | None]
+) -> tuple[Constraint, ...]:
+    """The constraints that DuckDB describes, with the user's `names`, one for each."""
+    ids = {fold(c.name): c.field_id for c in columns}
+
+    def made(text: ConstraintText, name: str | None) -> Constraint:
+        kind, expression, about = text
+        shown = None if expression is None else constraint_names.without_table(expression, table_name)
+        return Constraint(cast(ConstraintKind, kind.lower()), name, shown, tuple((c, ids[fold(c)]) for c in about))
+
+    return tuple(made(text, name) for text, name in zip(described, names, strict=True))
 
 
 @contextmanager
@@ -193,8 +233,8 @@ def copied(execution: Execution, table: Table, rows: str) -> Iterator[str]:
         execution.engine.do(f"DROP TABLE IF EXISTS {name}")
 
 
-def _described(execution: Execution, target: st.Name, definition: str, values: Any = None, *, change: str | None = None) -> list[ColumnText]:
-    """The columns, as DuckDB understands a CREATE TABLE with the definition, and an ALTER TABLE with the `change` behind it."""
+def _described(execution: Execution, target: st.Name, definition: str, values: Any = None, *, change: str | None = None) -> Described:
+    """The table, as DuckDB understands a CREATE TABLE with the definition, and an ALTER TABLE with the `change` behind it."""
     engine = execution.engine
     name = f"{_SCRATCH}.{quote(target.name)}"
     engine.do(f"CREATE SCHEMA IF NOT EXISTS {_SCRATCH}")
@@ -203,13 +243,23 @@ def _described(execution: Execution, target: st.Name, definition: str, values: A
         if change is not None:
             engine.run(f"ALTER TABLE {name} {change}")
         _refuse(execution, target)
-        return engine.do(
-            "SELECT column_name, data_type, is_nullable, column_default FROM system.main.duckdb_columns()"
-            " WHERE database_name = $database AND schema_name = 'scratch' AND table_name = $name ORDER BY column_index",
-            {"database": INTERNAL, "name": target.name},
-        )
+        return _read(engine, target.name)
     finally:
         engine.do(f"DROP TABLE IF EXISTS {name}")
+
+
+def _read(engine: Engine, name: str) -> Described:
+    where = "WHERE database_name = $database AND schema_name = 'scratch' AND table_name = $name"
+    chosen = {"database": INTERNAL, "name": name}
+    columns = engine.do(
+        f"SELECT column_name, data_type, is_nullable, column_default FROM system.main.duckdb_columns() {where} ORDER BY column_index", chosen
+    )
+    constraints = engine.do(
+        "SELECT constraint_type, expression, constraint_column_names FROM system.main.duckdb_constraints()"
+        f" {where} AND constraint_type IN {_KINDS} ORDER BY constraint_index",
+        chosen,
+    )
+    return Described(columns, constraints)
 
 
 def _make(engine: Engine, text: str, values: Any) -> None:
@@ -220,17 +270,17 @@ def _make(engine: Engine, text: str, values: Any) -> None:
         engine.run(text, values)
     except duckdb.CatalogException as error:
         if any(token.kind == "word" and token.word == "REFERENCES" for token in lex(text)):
-            raise NotSupportedError("FOREIGN KEY is not enforced yet, so it is refused", hint=_NO_CONSTRAINT) from error
+            raise NotSupportedError("FOREIGN KEY is not enforced, so it is refused", hint=_NO_FOREIGN_KEY) from error
         raise
 
 
 def _refuse(execution: Execution, target: st.Name) -> None:
-    """Constraints and generated columns, which are not enforced yet."""
+    """What is read and not carried out: foreign keys, generated columns, collations."""
     chosen = {"database": INTERNAL, "name": target.name}
     where = "WHERE database_name = $database AND schema_name = 'scratch' AND table_name = $name"
     for kind, text in execution.engine.do(f"SELECT constraint_type, constraint_text FROM system.main.duckdb_constraints() {where}", chosen):
-        if kind in _REFUSED_CONSTRAINTS:
-            raise NotSupportedError(f"{kind} is not enforced yet, so it is refused: {text}", hint=_NO_CONSTRAINT)
+        if kind == "FOREIGN KEY":
+            raise NotSupportedError(f"{kind} is not enforced, so it is refused: {text}", hint=_NO_FOREIGN_KEY)
     made = execution.engine.do(f"SELECT sql FROM system.main.duckdb_tables() {where}", chosen)
     if _GENERATED.search(str(made[0][0])):
         raise NotSupportedError("generated columns are not supported yet", hint="compute the value in the INSERT, or in the query")

@@ -22,6 +22,7 @@ from lakelite.storage.foreign import Rows
 from lakelite.transaction import changes as ch
 from lakelite.transaction import match, returning, source
 from lakelite.transaction.execution import Call, Done, Execution, Stream, find_table
+from lakelite.transaction.upsert import upsert
 
 if TYPE_CHECKING:
     import duckdb
@@ -88,6 +89,8 @@ def _shown(work: ch.Work, tables: frozenset[int], call: Call) -> ch.Work:
 
 
 def insert(execution: Execution, work: ch.Work, operation: st.Insert, call: Call) -> Done:
+    if operation.on_conflict is not None:
+        return upsert(execution, work, operation, call, _stage)
     table = find_table(work, operation.target, call)
     ctes = source.render(execution, work, operation.ctes, call) if operation.ctes else ""
     text = source.render(execution, work, operation.source, call) if operation.source else "DEFAULT VALUES"
@@ -95,12 +98,7 @@ def insert(execution: Execution, work: ch.Work, operation: st.Insert, call: Call
         reads = source.Reads()
     else:
         reads = source.prepare(execution, work, f"{ctes} {text}", once=not operation.is_values)
-    if operation.is_values or operation.source is None:
-        staged = _insert_values(execution, table, operation, f"{ctes} ", text, [call.values])
-    else:
-        rows = source.select_for_insert(execution, table, operation.columns, by_name=operation.by_name, ctes=ctes, query=text, values=call.values)
-        given = source.used_values(rows, call.values)
-        staged = execution.keep(fragments.write(execution.engine, execution.place(), table, rows, given, one_by_one=reads.streams))
+    staged = _stage(execution, table, operation, ctes, text, reads, call)
     change = work.changes.change_of(table)
     constant = not operation.overwrite and not reads.tables and _is_as_in_base(change)
     changes = _read(work.changes, reads, call, constant=constant)
@@ -112,6 +110,17 @@ def insert(execution: Execution, work: ch.Work, operation: st.Insert, call: Call
     done = Done(replace(work, changes=changes), _rows(staged), constant=kept, is_constant=constant)
     returned = returning.of_new_rows(execution, work, table, operation, call, staged)
     return replace(done, tables=reads.tables, repeatable=not reads.external, returned=returned)
+
+
+def _stage(
+    execution: Execution, table: Table, operation: st.Insert, ctes: str, text: str, reads: source.Reads, call: Call
+) -> fragments.Staged | None:
+    """The rows of an INSERT's source, written."""
+    if operation.is_values or operation.source is None:
+        return _insert_values(execution, table, operation, f"{ctes} ", text, [call.values])
+    rows = source.select_for_insert(execution, table, operation.columns, by_name=operation.by_name, ctes=ctes, query=text, values=call.values)
+    given = source.used_values(rows, call.values)
+    return execution.keep(fragments.write(execution.engine, execution.place(), table, rows, given, one_by_one=reads.streams))
 
 
 def _is_as_in_base(change: ch.TableChange) -> bool:
@@ -145,15 +154,10 @@ def _insert_values(
     elif cells is not None:
         rows = [engine.held(sql, given, columns) for sql, given in source.cast_values(table, operation, ctes, cells, sets)]
     else:
-        statement = f"{ctes}INSERT INTO {engine.stage(table)}{source.column_list(_targets(table, operation))} {text}"
+        statement = f"{ctes}INSERT INTO {engine.stage(table)}{source.column_list(source.targets(table, operation))} {text}"
         returning = ", ".join(f"{types.encode(quote(c.name), c.type)} AS f{c.field_id}" for c in table.columns)
         rows = [engine.insert_returning(table, statement, returning, source.used_values(statement, given)) for given in sets]
     return execution.keep(fragments.write_arrow(engine, execution.place(), table, pa.concat_tables(rows)))
-
-
-def _targets(table: Table, operation: st.Insert) -> tuple[str, ...] | None:
-    """The columns that an INSERT lists; all that it sees where DuckDB would take others too."""
-    return operation.columns if operation.columns is not None or len(table.visible) == len(table.columns) else tuple(c.name for c in table.visible)
 
 
 def insert_many(execution: Execution, work: ch.Work, operation: st.Insert, call: Call, sets: Sequence[Mapping[str, Any]]) -> Done:

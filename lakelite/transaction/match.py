@@ -167,6 +167,17 @@ def _one_of_many(matches: str, assigned: Sequence[int]) -> str:
     return f"SELECT * FROM ({matches}) QUALIFY row_number() OVER (PARTITION BY _lake_s, _lake_p ORDER BY {order}) = 1"
 
 
+def versions(execution: Execution, table: Table, sql: str, scan: Addressed, call: Call) -> Matched:
+    """The rows whose addresses a SELECT gives as _lake_s, _lake_p and _lake_r, and their new versions, the values of which are _lake_0, …"""
+    stored = ", ".join(f"{fragments.stored_value(table, c, f's._lake_{i}')} AS f{c.field_id}" for i, c in enumerate(table.columns))
+    columns = [(n, "BIGINT") for n in ("_lake_s", "_lake_p", "_lake_r")] + [(f"f{c.field_id}", c.stored.type) for c in table.columns]
+    outer = f"SELECT s._lake_s, s._lake_p, s._lake_r, {stored} FROM ({sql}) s"
+    rows = execution.engine.held(outer, used_values(outer, call.values), columns, execution.limits.inline_rows)
+    if rows is None:
+        return _updated_many(execution, table, sql, scan, Reads(), call)
+    return _updated_few(execution, table, rows, scan, Reads(), None)
+
+
 def _updated_few(execution: Execution, table: Table, rows: pa.Table, scan: Addressed, reads: Reads, state: TableState | None) -> Matched:
     """From the addresses, row ids and new versions in `rows`; those that are deleted in `state` are left out."""
     positions = _by_fragment(rows.column(0).to_numpy(), rows.column(1).to_numpy(), scan)

@@ -105,7 +105,8 @@ def _table(
         _drop(writer, snapshot, table.table_id)
         return {}, (_NOTHING, _NOTHING)
     elif change.redefines:
-        writer.run("end_columns", table_id=table.table_id, snapshot=snapshot)
+        for query in ("end_columns", "end_constraints"):
+            writer.run(query, table_id=table.table_id, snapshot=snapshot)
         _add_columns(writer, snapshot, table)
         if "rename" in change.kinds:
             writer.run("end_table_name", table_id=table.table_id, snapshot=snapshot)
@@ -141,11 +142,16 @@ def _add_columns(writer: Writer, snapshot: int, table: Table) -> None:
 
     for column in table.columns:
         add(column.stored, None, column)
+    for position, constraint in enumerate(table.constraints):
+        writer.run(
+            "add_constraint", table_id=table.table_id, position=position, kind=constraint.kind, name=constraint.name,
+            expression=constraint.expression, columns=json.dumps(constraint.columns), snapshot=snapshot,
+        )  # fmt: skip
 
 
 def _drop(writer: Writer, snapshot: int, table_id: int) -> None:
     _one(writer.run("end_table", snapshot=snapshot, table_id=table_id), f"table {table_id}")
-    for query in ("end_table_name", "end_columns", "end_table_fragments", "end_table_vectors"):
+    for query in ("end_table_name", "end_columns", "end_constraints", "end_table_fragments", "end_table_vectors"):
         writer.run(query, snapshot=snapshot, table_id=table_id)
     writer.run("add_effect", snapshot=snapshot, table_id=table_id, kinds="drop", rows_added=0, rows_removed=0)
 

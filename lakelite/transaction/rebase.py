@@ -10,7 +10,7 @@ The outcome is what it would have done on the head. Decides nothing: resolve.py 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from lakelite.contents import TableState
 from lakelite.deletion import DeletionVector
 from lakelite.language import statements as st
 from lakelite.transaction import changes as ch
-from lakelite.transaction import match, row_ids
+from lakelite.transaction import constraints, keys, match, row_ids
 from lakelite.transaction.delta import Delta
 from lakelite.transaction.record import Logged
 from lakelite.transaction.run import run
@@ -61,11 +61,11 @@ def delta_of(tx: Transaction, head: LakeView, table_id: int) -> Delta:
     return Delta(base, now, catalog.compositions(before, tx.base.snapshot_id, head.snapshot_id) if moved else {})
 
 
-def rebase(tx: Transaction, head: LakeView, deltas: Mapping[int, Delta], evaluated: frozenset[int]) -> Rebased:
+def rebase(tx: Transaction, head: LakeView, deltas: Mapping[int, Delta], evaluated: frozenset[int], keyed: Collection[int]) -> Rebased:
     """`head`: under the names of the transaction's base. `deltas`: of every table that the transaction changed and winners touched;
-    `evaluated`: those whose new rows matter.
+    `evaluated`: those whose new rows matter; `keyed`: those to which the transaction gave rows with keys of their own.
 
-    Unplaced where compositions do not tell.
+    Unplaced where compositions do not tell. IntegrityError where a row breaks a constraint.
     """
     tables = dict(tx.work.changes.tables)
     lost: Counter[tuple[int, int]] = Counter()
@@ -84,12 +84,22 @@ def rebase(tx: Transaction, head: LakeView, deltas: Mapping[int, Delta], evaluat
             contested.add(table_id)
         if table_id in evaluated and (new := delta.added):
             added[table_id] = new
+    contested |= _colliding(tx, tables, {k: d for k, d in deltas.items() if k in keyed})
     for table_id, more in _reevaluated(tx, head, deltas, added).items():
         tables[table_id] = _joined(tables[table_id], more)
         for fragment_id, positions in more.deleted.items():
             gained[(table_id, deltas[table_id].head.fragments[fragment_id].born or 0)] += len(positions)
     changes = replace(tx.work.changes, tables=tables)
     return Rebased(ch.Work(changes.names_over(head.namespace), changes), lost, gained, frozenset(contested))
+
+
+def _colliding(tx: Transaction, tables: Mapping[int, ch.TableChange], deltas: Mapping[int, Delta]) -> set[int]:
+    """The tables in which a winner took a key of the transaction's first, at level `snapshot`; at the others an IntegrityError."""
+    found = {k: keys.collision(tx, _staged(tables[k]), delta) for k, delta in deltas.items()}
+    if tx.isolation != "snapshot":
+        for one in filter(None, found.values()):
+            raise constraints.duplicate_key(*one)
+    return {k for k, one in found.items() if one is not None}
 
 
 def _killers(tx: Transaction, head: LakeView, base: TableState, gone: Mapping[int, BitMap]) -> Counter[tuple[int, int]]:

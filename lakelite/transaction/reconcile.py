@@ -19,7 +19,7 @@ from lakelite.language import statements as st
 from lakelite.language.parse import mentions
 from lakelite.language.reads import names_read
 from lakelite.language.tokens import without_leading_comments
-from lakelite.transaction import resolve
+from lakelite.transaction import keys, resolve
 from lakelite.transaction.binding import names_at
 from lakelite.transaction.changes import REDEFINING, Work
 from lakelite.transaction.delta import Delta
@@ -90,6 +90,7 @@ def _candidate(tx: Transaction, head: LakeView, won: list[Winner], statement: st
     return Candidate(
         tx.work.changes, tx.base.namespace, tx.explicit, statement, tx.isolation, words, read, unaffected, own, promised,
         tx.isolation == "write serializable" and tx.execution.limits.overwrite_append == "supersede", tx.base.bound, undone,
+        keys.gave(tx),
     )  # fmt: skip
 
 
@@ -200,7 +201,7 @@ def _superseded(tx: Transaction, step: Step) -> tuple[Resolution, ...]:
 def _rebase(tx: Transaction, step: Step) -> tuple[tuple[Resolution, ...] | None, frozenset[int]]:
     """Moves the work onto the head; None where only running again tells what it is there, with the tables of which both changed a row."""
     try:
-        moved = rebase(tx, step.head, step.deltas, step.verdict.evaluated)
+        moved = rebase(tx, step.head, step.deltas, step.verdict.evaluated, step.candidate.keyed.keys())
     except Unplaced:  # the compositions do not say where a row is
         return None, frozenset()
     if moved.contested:

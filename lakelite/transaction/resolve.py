@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal, cast, get_args
 
@@ -19,7 +19,7 @@ from lakelite.model import Isolation, fold
 from lakelite.transaction.binding import demands_more, fills_late, is_replaced, lost
 from lakelite.transaction.changes import ChangeSet
 from lakelite.transaction.record import Differing
-from lakelite.transaction.rules import Mine, Rule, Theirs, redefining, rule
+from lakelite.transaction.rules import Mine, Rule, Theirs, for_keys, redefining, rule
 
 _THEIRS = frozenset(get_args(Theirs))
 _WORDS = {
@@ -128,6 +128,7 @@ class Candidate:
     `promised`: I was told of errors, or of statements that I undid, which would have to come out the same (at `serializable`).
     `may_be_superseded`: the level and the setting overwrite_append allow it. `bound`: tables that are shown under the names of an
     older base than mine by now. `undone`: tables of statements that I took back, and that would have to run again.
+    `keyed`: tables with keys to which I gave rows with keys of their own; True where that is all I did to keys there.
     """
 
     changes: ChangeSet
@@ -143,6 +144,7 @@ class Candidate:
     may_be_superseded: bool = False
     bound: frozenset[int] = frozenset()
     undone: frozenset[int] = frozenset()
+    keyed: Mapping[int, bool] = field(default_factory=dict)
 
     def binds_anew(self, table_id: int) -> bool:
         """Whether I may as well meet another table under the name: DDL in autocommit runs again on the head, whatever that is."""
@@ -181,6 +183,7 @@ def meetings(mine: Candidate, winners: Iterable[Winner], head: Namespace) -> lis
                     met = Rule.STANDS if is_same else rule(one, kind, mine.isolation, blind_winner=winner.blind)
                     met = Rule.REPLAY if met is Rule.GONE and mine.binds_anew(table_id) else met
                     met = Rule.REPLAY if met is Rule.STANDS and kind in ("extend", "shrink") and _is_replaced(mine, head, table_id) else met
+                    met = for_keys(met, one, kind, mine.keyed.get(table_id), mine.isolation)
                     found.append(Meeting(winner, table_id, one, kind, met))
     return found
 

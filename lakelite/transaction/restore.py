@@ -20,7 +20,7 @@ from lakelite.transaction.view import LakeView
 
 
 def restore_table(execution: Execution, work: ch.Work, operation: st.RestoreTable, call: Call) -> Done:
-    """The rows and the columns of the version, with their types, defaults and NOT NULLs; the table's name stays that of now."""
+    """The rows and the columns of the version, with their types, defaults and constraints; the table's name stays that of now."""
     _, view = versions.lake_at(execution, operation.version, call)
     table = _current(work, view, operation, call)
     past = view.namespace.by_id.get(table.table_id)
@@ -30,7 +30,7 @@ def restore_table(execution: Execution, work: ch.Work, operation: st.RestoreTabl
     kept = {k for k in then.fragments if k in now.fragments and _dead(then, k) == _dead(now, k)}
     back = {k: _put_back(execution, then, k) for k in then.fragments if k not in kept}
     change = _overwritten(work.changes.change_of(table), now, then, kept, back)
-    restored = replace(table, columns=past.columns)
+    restored = replace(table, columns=past.columns, constraints=past.constraints)
     if restored != table:
         change = replace(change, table=restored, kinds=change.kinds | {"schema"})
     changes = work.changes.with_reads(frozenset({table.table_id}), call.text).with_change(change)

@@ -54,7 +54,7 @@ def of_deleted_rows(
 
 def _saved(execution: Execution, work: ch.Work, table: Table, operation: st.Insert | st.Delete | st.Update, call: Call, rows: str) -> SavedRows:
     assert operation.returning is not None
-    alias = None if isinstance(operation, st.Insert) else operation.alias
+    alias = operation.alias
     wanted = unqualified(render(execution, work, operation.returning, call), table, alias)
     name = quote(alias or table.name)
     shown = ", ".join(quote(c.name) for c in table.visible)

@@ -96,3 +96,15 @@ def rule(mine: Mine, theirs: Theirs, level: Isolation, *, blind_winner: bool) ->
     if mine == "shown" and theirs == "append" and blind_winner and level == "write serializable":
         return Rule.STANDS
     return RULES[level][(mine, theirs)]
+
+
+def for_keys(met: Rule, mine: Mine, theirs: Theirs, only_adds: bool | None, level: Isolation) -> Rule:
+    """The rule for a meeting on a table with keys, to which mine gave rows with keys of their own (None: it did not).
+
+    Those are looked up among the rows that theirs added. That is enough where mine did nothing else to keys (`only_adds`): else they have to
+    hold after each of its statements, and only running again tells. At `snapshot` mine sees its base only, and its last state counts.
+    """
+    if only_adds is None or mine not in ("append", "update", "overwrite") or theirs not in ("append", "update", "overwrite"):
+        return met
+    needed = Rule.REMAP if level == "snapshot" else Rule.REEVALUATE if only_adds else Rule.REPLAY
+    return max(met, needed, key=lambda r: r.value)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lakelite.errors import NotSupportedError
 from lakelite.language import statements as st
-from lakelite.transaction import alter, define, execute, restore
+from lakelite.storage import fragment as fragments
+from lakelite.transaction import alter, constraints, define, execute, restore
 from lakelite.transaction import changes as ch
 from lakelite.transaction.execution import Call, Done, Execution
 
@@ -31,9 +32,25 @@ HANDLERS: dict[type, Callable[[Execution, ch.Work, Any, Call], Done]] = {
 READS_ONLY = (st.Query, st.CopyTo)
 
 
-def run(execution: Execution, work: ch.Work, operation: st.Operation, call: Call) -> Done:
-    """Runs one operation that reads or writes tables; raises the statement's ordinary error and changes nothing then."""
+def run(execution: Execution, work: ch.Work, operation: st.Operation, call: Call, many: Sequence[Mapping[str, Any]] | None = None) -> Done:
+    """Runs one operation that reads or writes tables; raises the statement's ordinary error and changes nothing then.
+
+    `many`: the parameter sets of an INSERT … VALUES that runs for all of them at once.
+    """
     handler = HANDLERS.get(type(operation))
     if handler is None:
         raise NotSupportedError(f"{type(operation).__name__} cannot be part of a transaction")
-    return handler(execution, work, operation, call)
+    if many is not None:
+        assert isinstance(operation, st.Insert)
+        done = execute.insert_many(execution, work, operation, call, many)
+    else:
+        done = handler(execution, work, operation, call)
+    constraints.check_statement(execution, work, done.work, operation)
+    return done
+
+
+def again(execution: Execution, work: ch.Work, operation: st.Operation, call: Call, staged: fragments.Staged | None, rowcount: int) -> Done:
+    """The replay of a statement that read nothing of the lake: the rows of its first run, as they were, beside those that are there now."""
+    done = execute.again(work, operation, call, staged, rowcount)
+    constraints.check_statement(execution, work, done.work, operation)
+    return done

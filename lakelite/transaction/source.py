@@ -183,6 +183,11 @@ def column_list(columns: Sequence[str] | None) -> str:
     return "" if columns is None else f" ({', '.join(map(quote, columns))})"
 
 
+def targets(table: Table, operation: st.Insert) -> tuple[str, ...] | None:
+    """The columns that an INSERT lists; all that it sees where DuckDB would take others too."""
+    return operation.columns if operation.columns is not None or len(table.visible) == len(table.columns) else tuple(c.name for c in table.visible)
+
+
 def select_for_insert(
     execution: Execution, table: Table, columns: Sequence[str] | None, *, by_name: bool, ctes: str, query: str, values: Mapping[str, Any]
 ) -> str:

@@ -23,11 +23,11 @@ from lakelite.model import Isolation, Table
 from lakelite.storage import fragment as fragments
 from lakelite.storage.saved import SavedRows
 from lakelite.transaction import changes as ch
-from lakelite.transaction import clock, execute
+from lakelite.transaction import clock
 from lakelite.transaction.compare import comes_out_the_same, gives_the_same, without_blind
 from lakelite.transaction.execution import Call, Done, Execution, Stream
 from lakelite.transaction.record import Differing, Event, Failed, Logged, Looked, Undone, constants, holds_for, statements, undone
-from lakelite.transaction.run import READS_ONLY, run
+from lakelite.transaction.run import READS_ONLY, again, run
 from lakelite.transaction.savepoints import Mark, Savepoint, newest, of_blocks
 from lakelite.transaction.view import LakeView
 
@@ -111,7 +111,7 @@ class Transaction:
 
     def run_sets(self, operation: st.Operation, text: str, sets: Sequence[Mapping[str, Any]]) -> int:
         """A statement once for each parameter set, an INSERT … VALUES for all at once; returns the rows changed."""
-        if len(sets) > 1 and isinstance(operation, st.Insert) and operation.is_values and not operation.overwrite:
+        if len(sets) > 1 and isinstance(operation, st.Insert) and operation.is_values and not (operation.overwrite or operation.on_conflict):
             return self.run(operation, Call(text, {}), sets).rowcount
         counts = [self.run(operation, Call(text, values)).rowcount for values in sets]
         return counts[0] if len(counts) == 1 else sum(counts)
@@ -133,19 +133,16 @@ class Transaction:
         return count if count < 0 else sum(max(0, entry.rowcount) for entry in self.log) + self.correction
 
     def _texts(self, operation: st.Operation, call: Call) -> list[str]:
-        """The statement's text and the defaults that it may use."""
+        """The statement's text, and the defaults and checks that it may use."""
         table = self._target(operation)
-        return [call.text, *(c.default for c in (table.columns if table else ()) if c.default)]
+        checks = [c.expression for c in table.constraints if c.expression] if table else []
+        return [call.text, *checks, *(c.default for c in (table.columns if table else ()) if c.default)]
 
     def _once(self, operation: st.Operation, call: Call, many: Sequence[Mapping[str, Any]] | None) -> Done:
         steps.reached("scan")
         self.execution.notes.clear()
         with self.moment(operation, call):
-            if many is not None:
-                assert isinstance(operation, st.Insert)
-                done = execute.insert_many(self.execution, self.work, operation, call, many)
-            else:
-                done = run(self.execution, self.work, operation, call)
+            done = run(self.execution, self.work, operation, call, many)
         steps.reached("write")
         return done if done.again is None else replace(done, again=self._at_the_same_moment(done.again, operation, call))
 
@@ -269,7 +266,7 @@ class Transaction:
                         differing.append(Differing("error changed", event.text, frozenset()))
                     self.events.append(event)
                 case Logged() if event.is_constant and holds_for(event, self._target(event.operation)):
-                    self.work = execute.again(self.work, event.operation, event.call, event.constant, event.rowcount).work
+                    self.work = again(self.execution, self.work, event.operation, event.call, event.constant, event.rowcount).work
                     self.events.append(event)
                 case Logged() if event.is_constant and self.explicit and not event.repeatable:
                     differing.append(Differing("external data", event.call.text, frozenset({event.table.table_id} if event.table else ())))

@@ -26,6 +26,9 @@ UPDATE tables SET oldest_kept_id = max(oldest_kept_id, :floor) WHERE table_id = 
 -- name: delete_columns
 DELETE FROM columns WHERE end_snapshot_id <= :floor;
 
+-- name: delete_constraints
+DELETE FROM constraints WHERE end_snapshot_id <= :floor;
+
 -- name: delete_table_names
 DELETE FROM table_names WHERE end_snapshot_id <= :floor;
 

@@ -41,6 +41,13 @@ VALUES (:table_id, :field_id, :parent, :position, :name, :declared_type, :stored
 -- name: end_columns
 UPDATE columns SET end_snapshot_id = :snapshot WHERE table_id = :table_id AND end_snapshot_id IS NULL;
 
+-- name: add_constraint
+INSERT INTO constraints (table_id, position, kind, name, expression, columns, begin_snapshot_id)
+VALUES (:table_id, :position, :kind, :name, :expression, :columns, :snapshot);
+
+-- name: end_constraints
+UPDATE constraints SET end_snapshot_id = :snapshot WHERE table_id = :table_id AND end_snapshot_id IS NULL;
+
 -- name: add_fragment
 INSERT INTO fragments (fragment_id, table_id, storage, path, row_count, size_bytes, sha256, first_row_id, has_row_ids, begin_snapshot_id)
 VALUES (:fragment_id, :table_id, :storage, :path, :row_count, :size_bytes, :sha256, :first_row_id, :has_row_ids, :snapshot);

@@ -36,6 +36,11 @@ SELECT table_id, field_id, parent_field_id, name, declared_type, stored_type, nu
 FROM columns WHERE begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot)
 ORDER BY table_id, position;
 
+-- name: constraints
+SELECT table_id, kind, name, expression, columns
+FROM constraints WHERE begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot)
+ORDER BY table_id, position;
+
 -- name: columns_between
 -- The columns that a table had in any of the snapshots from :first to :last, and from when to when.
 SELECT table_id, field_id, parent_field_id, name, declared_type, stored_type, nullable, default_sql, initial_value, begin_snapshot_id, end_snapshot_id

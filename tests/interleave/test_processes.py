@@ -183,3 +183,11 @@ def test_a_long_transaction_whose_rows_were_handed_out_conflicts_with_each_winne
             m.commit()
     assert [c.winner_snapshot_id for c in caught.value.conflicts] == [3, 4]
     assert rows(lake, "FROM t") == [(3,)]
+
+
+def test_processes_that_upsert_the_same_keys(lake: Any, tmp_path: Path) -> None:
+    keys, times = 3, 12
+    lake.execute("CREATE TABLE t (k INTEGER PRIMARY KEY, v INTEGER)")
+    racing.race(racing.upsert, [(str(tmp_path / "lake"), keys, times) for _ in range(3)])
+    assert rows(lake, "FROM t") == [(k, 3 * times // keys) for k in range(keys)] + [(100 + i, 0) for i in range(times)]
+    assert rows(lake, "CHECK LAKE") == []
