@@ -77,8 +77,8 @@ class Session:
             if len(found) != 1:
                 raise ProgrammingError(f"executemany takes one statement, not {len(found)}")
             statement = found[0]
-            if not isinstance(statement.operation, st.Insert | st.Update | st.Delete):
-                raise ProgrammingError("executemany is for INSERT, UPDATE and DELETE", hint="use execute for other statements")
+            if not isinstance(statement.operation, st.Insert | st.Update | st.Delete | st.Merge):
+                raise ProgrammingError("executemany is for INSERT, UPDATE, DELETE and MERGE", hint="use execute for other statements")
             sets = [values_of(statement, p) for p in parameter_sets]
             return self._change(statement, sets) if sets else Result(None, rowcount=0)
 

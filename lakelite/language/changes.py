@@ -27,7 +27,7 @@ def read_insert(reader: Reader, ctes: Sql | None) -> Insert:
     into = reader.accept("TABLE") or into
     if not into and not overwrite:
         raise reader.syntax_error("expected INTO")
-    target = _target(reader)
+    target = target_of(reader)
     if reader.sees("AS"):
         raise reader.unsupported("an alias for the target of INSERT", "leave it out")
     columns = reader.columns() if reader.sees("(") and _is_column_list(reader) else None
@@ -50,8 +50,8 @@ def read_insert(reader: Reader, ctes: Sql | None) -> Insert:
 def read_delete(reader: Reader, ctes: Sql | None) -> Delete:
     """Behind DELETE: FROM name [[AS] alias] [WHERE condition]."""
     reader.expect("FROM")
-    target = _target(reader)
-    alias = _alias(reader)
+    target = target_of(reader)
+    alias = target_alias(reader)
     if reader.sees("USING"):
         raise reader.unsupported("DELETE … USING", "use WHERE column IN (SELECT …) or WHERE EXISTS (SELECT …)")
     first = reader.index
@@ -61,21 +61,21 @@ def read_delete(reader: Reader, ctes: Sql | None) -> Delete:
 
 def read_update(reader: Reader, ctes: Sql | None) -> Update:
     """Behind UPDATE: name [[AS] alias] SET column = value, … [WHERE condition]."""
-    target = _target(reader)
+    target = target_of(reader)
     is_clause = reader.sees("SET") and not (reader.peek(1).word == "SET" and reader.sees_identifier(2))
-    alias = None if is_clause else _alias(reader)
+    alias = None if is_clause else target_alias(reader)
     reader.expect("SET")
     first = reader.index
-    assignments = _assignments(reader, target, alias)
+    found = assignments(reader, target, alias, ("WHERE", "FROM", "RETURNING"))
     if reader.sees("FROM"):
         raise reader.unsupported("UPDATE … FROM", "use a subquery: SET a = (SELECT …) WHERE EXISTS (SELECT …)")
     where = _where(reader)
-    return Update(target, alias, assignments, where, _row_local(reader, target, alias, first, where, ctes), ctes)
+    return Update(target, alias, found, where, _row_local(reader, target, alias, first, where, ctes), ctes)
 
 
 def read_truncate(reader: Reader) -> Truncate:
     reader.accept("TABLE")
-    target = _target(reader)
+    target = target_of(reader)
     reader.finish()
     return Truncate(target)
 
@@ -187,7 +187,7 @@ def _options(reader: Reader) -> tuple[tuple[str, str | None], ...]:
     return tuple(options.items())
 
 
-def _target(reader: Reader) -> Name:
+def target_of(reader: Reader) -> Name:
     """The table that is changed: not an earlier version of it."""
     name = reader.name()
     if reader.sees("AT", "(") or (reader.sees("FOR") and reader.sees("FOR", reader.peek(1).word, "AS", "OF")):
@@ -199,7 +199,8 @@ def _unchangeable(reader: Reader, index: int | None = None) -> ProgrammingError:
     return reader.wrong("an earlier version of a table cannot be changed", "leave the AT or FOR clause out", index)
 
 
-def _alias(reader: Reader) -> str | None:
+def target_alias(reader: Reader) -> str | None:
+    """`[AS] alias`, or None."""
     if reader.accept("AS") or reader.sees_identifier():
         return reader.identifier("an alias")
     return None
@@ -272,21 +273,22 @@ def _is_values_list(reader: Reader) -> bool:
     return index == len(tokens)
 
 
-def _assignments(reader: Reader, target: Name, alias: str | None) -> tuple[Assignment, ...]:
+def assignments(reader: Reader, target: Name, alias: str | None, ends: tuple[str, ...]) -> tuple[Assignment, ...]:
+    """`column = value, …` up to one of the words `ends`, or the end of the statement; a comma at the end may stand."""
     found: list[Assignment] = []
     seen: set[str] = set()
-    while not (found and (reader.ended() or reader.peek().word in ("WHERE", "FROM", "RETURNING"))):
-        assignment = _assignment(reader, target, alias)
+    while not (found and (reader.ended() or reader.peek().word in ends)):
+        assignment = _assignment(reader, target, alias, (",", *ends))
         if folded(assignment.column) in seen:
             raise wrong(reader.source.text, assignment.offset, f'the column "{assignment.column}" is set twice')
         seen.add(folded(assignment.column))
         found.append(assignment)
-        if not reader.accept(",") and not reader.ended() and reader.peek().word not in ("WHERE", "FROM", "RETURNING"):
+        if not reader.accept(",") and not reader.ended() and reader.peek().word not in ends:
             raise reader.syntax_error()
     return tuple(found)
 
 
-def _assignment(reader: Reader, target: Name, alias: str | None) -> Assignment:
+def _assignment(reader: Reader, target: Name, alias: str | None, ends: tuple[str, ...]) -> Assignment:
     if reader.sees("("):
         raise reader.unsupported("SET (a, b) = …", "set each column: SET a = …, b = …")
     offset = reader.peek().start
@@ -298,7 +300,6 @@ def _assignment(reader: Reader, target: Name, alias: str | None) -> Assignment:
     if reader.sees("["):
         raise reader.unsupported("SET of an element inside a column", "set the whole column")
     reader.expect("=")
-    ends = (",", "WHERE", "FROM", "RETURNING")
     if reader.sees("DEFAULT") and (reader.peek(1).kind == "end" or reader.peek(1).word in ends):
         reader.index += 1
         return Assignment(column, None, offset)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _UPDATED = "temp.lake_updated"  # the temporary table of a large UPDATE
 _KEPT_ROW_ID = quote("_lake_kept_row_id")
-_TARGET = "lake_target"
+TARGET = "lake_target"
 _FEW_DELETED = 0.2  # up to this share of deleted rows, reading them costs less than joining with what is deleted
 
 
@@ -111,7 +111,7 @@ def _deleted(execution: Execution, work: ch.Work, table: Table, operation: st.De
     text = f"{frame.ctes} DELETE FROM {execution.engine.stage(table)} AS {frame.alias}{frame.condition}"
     with _bound_as(execution, text, call, first=_needs_binding(operation, frame.condition)):
         sql = f"{frame.ctes} SELECT {frame.address}.{scan.source}, {frame.address}.{scan.position} FROM {frame.rows}{frame.condition}"
-        positions = _positions(execution, sql, scan, call.values)
+        positions = addresses(execution, sql, scan, call.values)
     if not live_only:
         positions = _alive(positions, execution.state(work, table))
     return Matched(positions, sum(map(len, positions.values())), reads)
@@ -179,8 +179,8 @@ def _updated_many(execution: Execution, table: Table, sql: str, scan: Addressed,
     engine = execution.engine
     try:
         engine.run(f"CREATE OR REPLACE TEMP TABLE {_UPDATED} AS {sql}", used_values(sql, call.values))
-        addresses = f"SELECT _lake_s AS {scan.source}, _lake_p AS {scan.position} FROM {_UPDATED}"
-        positions = _positions(execution, addresses, scan, {})
+        found = f"SELECT _lake_s AS {scan.source}, _lake_p AS {scan.position} FROM {_UPDATED}"
+        positions = addresses(execution, found, scan, {})
         firsts = ", ".join(f"({source}, {f.first_row_id or 'NULL'})" for source, f in scan.fragments.items())
         columns = ", ".join(f"u._lake_{i} AS {quote(c.name)}" for i, c in enumerate(table.columns))
         rows = (
@@ -239,14 +239,18 @@ def _needs_binding(operation: st.Delete | st.Update, *texts: str) -> bool:
 
 
 def _unqualified(text: str, table: Table, operation: st.Delete | st.Update) -> str:
+    return text if operation.alias else unqualified(text, table.schema_name, table.name)
+
+
+def unqualified(text: str, schema: str, table: str) -> str:
     """`text` with schema.table.column written as table.column: a scan that stands for the table has a name, but no schema."""
-    if operation.alias or quote(table.schema_name)[1:-1].lower() not in text.lower():
+    if quote(schema)[1:-1].lower() not in text.lower():
         return text
     tokens = lex(text)
     if any(t.kind == "word" and QUERY_WORD.fullmatch(t.word) for t in tokens):
         return text  # in a subquery the shorter name could mean another table
     names = [fold(unquote(text[t.start : t.end])) if t.kind in ("word", "quoted") else t.word for t in tokens]
-    wanted = [fold(table.schema_name), ".", fold(table.name), "."]
+    wanted = [fold(schema), ".", fold(table), "."]
     kept, position = "", 0
     for i, token in enumerate(tokens):
         if names[i : i + 4] == wanted and names[i - 1 : i] != ["."]:
@@ -258,7 +262,7 @@ def _reads(execution: Execution, work: ch.Work, operation: st.Delete | st.Update
     """The tables in subqueries; the target itself stands under another name there, so that it counts only if it is one of them."""
     if operation.row_local:
         return Reads()
-    return prepare(execution, work, f"{frame.ctes} SELECT {expressions} FROM {_TARGET} AS {frame.alias}{frame.condition}")
+    return prepare(execution, work, f"{frame.ctes} SELECT {expressions} FROM {TARGET} AS {frame.alias}{frame.condition}")
 
 
 def _pruned(state: TableState, where: str | None, name: str, values: Mapping[str, Any]) -> Iterable[Fragment]:
@@ -290,7 +294,7 @@ def _assigned(execution: Execution, work: ch.Work, table: Table, operation: st.U
     return assigned
 
 
-def _positions(execution: Execution, sql: str, scan: Addressed, values: Mapping[str, Any]) -> dict[int, BitMap]:
+def addresses(execution: Execution, sql: str, scan: Addressed, values: Mapping[str, Any]) -> dict[int, BitMap]:
     """The row addresses that `sql` gives, as positions by fragment id."""
     arrays = execute(execution.engine.work, sql, values).fetchnumpy()
     return _by_fragment(arrays[scan.source], arrays[scan.position], scan)
