@@ -167,7 +167,8 @@ def _with_rows(frame: _Frame) -> _Frame:
     frame = replace(frame, source_columns=tuple(map(quote, columns)))
     targets = frame.table.columns
     kept = [f"_lake_scan._lake_{i}" for i in range(len(targets))] if frame.clauses("MATCHED") else []
-    pairs = ", ".join([_ADDRESS, *kept, f"{frame.source}.rowid AS _lake_n"])
+    address = [f"_lake_scan.{name}" for name in _ADDRESS.split(", ")]
+    pairs = ", ".join([*address, *kept, f"{frame.source}.rowid AS _lake_n"])
     frame.create(_PAIRS, f"SELECT {pairs} FROM {_named(frame, _scanned(frame))} JOIN {_SOURCE} AS {frame.source} {frame.condition}")
     found = [part for part in (_matched(frame), _not_matched(frame), _not_matched_by_source(frame)) if part]
     values = ", ".join(f"_lake_new._lake_{i} AS _lake_{i}" for i in range(len(targets)))
