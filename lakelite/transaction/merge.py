@@ -40,7 +40,7 @@ _SHOWN_COLUMNS = 3
 class _Frame:
     """The pieces of a MERGE over its target. `ctes`: the WITH in front; `target`, `source`: what their rows are called, quoted.
 
-    `source_columns`: quoted. `condition`: of the join, ON or USING.
+    `condition`: of the join, ON or USING. `source_columns`: their names, once the source has been read.
     """
 
     execution: Execution
@@ -164,7 +164,7 @@ def _with_rows(frame: _Frame) -> _Frame:
     if "rowid" in map(fold, columns):
         hint = "give it another name in a query: MERGE INTO t USING (SELECT rowid AS r, … FROM …) AS s"
         raise NotSupportedError('a column called "rowid" in the source of MERGE is not supported', hint=hint)
-    frame = replace(frame, source_columns=tuple(map(quote, columns)))
+    frame = replace(frame, source_columns=tuple(columns))
     targets = frame.table.columns
     kept = [f"_lake_scan._lake_{i}" for i in range(len(targets))] if frame.clauses("MATCHED") else []
     address = [f"_lake_scan.{name}" for name in _ADDRESS.split(", ")]
@@ -238,12 +238,12 @@ def _new(frame: _Frame, number: int, clause: st.MergeClause) -> str:
 def _written(frame: _Frame, clause: st.MergeClause) -> dict[str, str]:
     """The values of an UPDATE or INSERT by the folded names of their columns."""
     columns = {fold(c.name): c for c in frame.table.visible}
-    given = [f"{frame.source}.{name}" for name in frame.source_columns]
+    given = [f"{frame.source}.{quote(name)}" for name in frame.source_columns]
     if clause.values is not None:
         names = list(columns) if clause.columns is None else [fold(name) for name in clause.columns]
         given = [_default(columns[name]) if sql is None else frame.render(sql) for name, sql in zip(names, clause.values, strict=True)]
     elif clause.by_name:
-        names = [fold(name[1:-1].replace('""', '"')) for name in frame.source_columns]
+        names = [fold(name) for name in frame.source_columns]
     else:
         names = list(columns)
     return dict(zip(names, given, strict=True))
@@ -257,17 +257,20 @@ def _default(column: Column) -> str:
 
 
 def _outcome(frame: _Frame) -> _Outcome:
-    _raise_errors(frame)
-    deleted, updated = _positions(frame, "delete"), _positions(frame, "update")
-    counts = frame.execution.engine.run(f"SELECT count(*), count(*) FILTER ({_is(frame, 'update')}) FROM {_ROWS}")[0]
+    met = dict(frame.execution.engine.run(f"SELECT _lake_n, count(*) FROM {_ROWS} GROUP BY _lake_n"))
+    counts = {a: sum(met.get(number, 0) for number in frame.numbers(a)) for a in ("update", "delete", "insert", "error")}
+    if counts["error"]:
+        _raise_error(frame)
+    deleted = _positions(frame, "delete") if counts["delete"] else {}
+    updated = _positions(frame, "update") if counts["update"] else {}
     rows = f"SELECT * FROM {_ROWS} WHERE {_is(frame, 'update')}"
-    if counts[1] > sum(map(len, updated.values())) or any(k in deleted and deleted[k] & p for k, p in updated.items()):
+    if counts["update"] > sum(map(len, updated.values())) or any(k in deleted and deleted[k] & p for k, p in updated.items()):
         _refuse_twice(frame)
-        updated = {k: p - deleted[k] if k in deleted else p for k, p in updated.items()}
+        updated = {k: left for k, p in updated.items() if (left := p - deleted[k] if k in deleted else p)}
         rows = f"{rows} AND {_NOT_DELETED.format(_is(frame, 'delete'))} QUALIFY row_number() OVER (PARTITION BY _lake_s, _lake_p) = 1"
-    versions = _staged(frame, rows, keeps_ids=True) if any(updated.values()) else None
-    inserted = _staged(frame, f"SELECT * FROM {_ROWS} WHERE {_is(frame, 'insert')}", keeps_ids=False)
-    return _Outcome(deleted, {k: p for k, p in updated.items() if p}, versions, inserted, int(counts[0]))
+    versions = _staged(frame, rows, keeps_ids=True) if updated else None
+    inserted = _staged(frame, f"SELECT * FROM {_ROWS} WHERE {_is(frame, 'insert')}", keeps_ids=False) if counts["insert"] else None
+    return _Outcome(deleted, updated, versions, inserted, sum(counts.values()))
 
 
 _NOT_DELETED = f"(_lake_s, _lake_p) NOT IN (SELECT (_lake_s, _lake_p) FROM {_ROWS} WHERE {{}})"
@@ -279,25 +282,21 @@ def _is(frame: _Frame, action: str) -> str:
 
 def _positions(frame: _Frame, action: str) -> dict[int, BitMap]:
     scan = frame.scan
-    if frame.numbers(action) == [-1]:
-        return {}
-    return addresses(
-        frame.execution, f"SELECT _lake_s AS {scan.source}, _lake_p AS {scan.position} FROM {_ROWS} WHERE {_is(frame, action)}", scan, {}
-    )
+    rows = f"SELECT _lake_s AS {scan.source}, _lake_p AS {scan.position} FROM {_ROWS} WHERE {_is(frame, action)}"
+    return addresses(frame.execution, rows, scan, {})
 
 
-def _raise_errors(frame: _Frame) -> None:
-    """The first row that a clause with ERROR acts on."""
-    if frame.numbers("error") == [-1]:
-        return
-    for number, message in frame.execution.engine.run(f"SELECT _lake_n, _lake_message FROM {_ROWS} WHERE {_is(frame, 'error')} LIMIT 1"):
-        clause = frame.operation.clauses[number]
-        text = f"Merge error condition WHEN {clause.when}" + (f": {message}" if message is not None else "")
-        raise IntegrityError(text, position=Position.at(frame.call.text, clause.offset))
+def _raise_error(frame: _Frame) -> NoReturn:
+    """For the first row that a clause with ERROR acts on."""
+    rows = f"SELECT _lake_n, _lake_message FROM {_ROWS} WHERE {_is(frame, 'error')} LIMIT 1"
+    ((number, message),) = frame.execution.engine.run(rows)
+    clause = frame.operation.clauses[number]
+    text = f"Merge error condition WHEN {clause.when}" + (f": {message}" if message is not None else "")
+    raise IntegrityError(text, position=Position.at(frame.call.text, clause.offset))
 
 
 def _refuse_twice(frame: _Frame) -> None:
-    """Several partners may change a row alike, and one that is deleted is gone; what else it should be depends on their order, which nothing says."""
+    """Several partners may change a row alike, and one that is deleted is gone. Else it depends on their order, which nothing says."""
     values = [f"_lake_{i}" for i in range(len(frame.table.columns))]
     different = f"SELECT DISTINCT _lake_s, _lake_p, {', '.join(values)} FROM {_ROWS} WHERE {_is(frame, 'update')}"
     twice = f"SELECT _lake_s, _lake_p FROM ({different}) WHERE {_NOT_DELETED.format(_is(frame, 'delete'))} GROUP BY ALL HAVING count(*) > 1 LIMIT 1"
