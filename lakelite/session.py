@@ -79,8 +79,10 @@ class Session:
             if len(found) != 1:
                 raise ProgrammingError(f"executemany takes one statement, not {len(found)}")
             statement = found[0]
-            if not isinstance(statement.operation, st.Insert | st.Update | st.Delete) or statement.operation.returning is not None:
-                raise ProgrammingError("executemany is for INSERT, UPDATE and DELETE without RETURNING", hint="use execute for other statements")
+            operation = found[0].operation
+            if not isinstance(operation, st.Insert | st.Update | st.Delete | st.Merge) or getattr(operation, "returning", None) is not None:
+                what = "executemany is for INSERT, UPDATE, DELETE and MERGE without RETURNING"
+                raise ProgrammingError(what, hint="use execute for other statements")
             sets = [values_of(statement, p) for p in parameter_sets]
             return self._change(statement, sets) if sets else Result(None, rowcount=0)
 

@@ -207,3 +207,17 @@ def append_flights(barrier: Any, path: str, number: int) -> int:
         con.execute("insert into flights values (?, 'P', ?)", [number, n])
     con.close()
     return number
+
+
+def merge(barrier: Any, path: str, times: int) -> int:
+    """Adds one to each of four counters in turn, each made by whoever is first; returns how many winners were met."""
+    met = 0
+    with lakelite.connect(path, autocommit=True) as con:
+        barrier.wait(PATIENCE_S)
+        for i in range(times):
+            con.execute(
+                "MERGE INTO t USING (SELECT ? AS k) AS s USING (k) WHEN MATCHED THEN UPDATE SET v = v + 1 WHEN NOT MATCHED THEN INSERT VALUES (k, 1)",
+                [i % 4],
+            )
+            met += len(con.last_commit.resolutions)
+    return met

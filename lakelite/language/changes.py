@@ -27,7 +27,7 @@ def read_insert(reader: Reader, ctes: Sql | None) -> Insert:
     into = reader.accept("TABLE") or into
     if not into and not overwrite:
         raise reader.syntax_error("expected INTO")
-    target = _target(reader)
+    target = target_of(reader)
     alias = reader.identifier("an alias") if reader.accept("AS") else None
     columns = reader.columns() if reader.sees("(") and _is_column_list(reader) else None
     _refuse_twice(reader, columns)
@@ -83,16 +83,16 @@ def _on_conflict(reader: Reader, target: Name, alias: str | None, instead: OnCon
     if reader.accept("NOTHING"):
         return OnConflict(columns, "nothing", text=splice(reader.source, first, reader.index))
     reader.expect("UPDATE", "SET")
-    assignments = _assignments(reader, target, alias)
+    found = assignments(reader, target, alias, _CLAUSES)
     where = _where(reader)
-    return OnConflict(columns, "update", assignments, where, splice(reader.source, first, reader.index))
+    return OnConflict(columns, "update", found, where, splice(reader.source, first, reader.index))
 
 
 def read_delete(reader: Reader, ctes: Sql | None) -> Delete:
     """Behind DELETE: FROM name [[AS] alias] [USING sources] [WHERE condition] [RETURNING …]."""
     reader.expect("FROM")
-    target = _target(reader)
-    alias = _alias(reader)
+    target = target_of(reader)
+    alias = target_alias(reader)
     sources = _sources(reader) if reader.accept("USING") else None
     first = reader.index
     where = _where(reader)
@@ -102,21 +102,21 @@ def read_delete(reader: Reader, ctes: Sql | None) -> Delete:
 
 def read_update(reader: Reader, ctes: Sql | None) -> Update:
     """Behind UPDATE: name [[AS] alias] SET column = value, … [FROM sources] [WHERE condition] [RETURNING …]."""
-    target = _target(reader)
+    target = target_of(reader)
     is_clause = reader.sees("SET") and not (reader.peek(1).word == "SET" and reader.sees_identifier(2))
-    alias = None if is_clause else _alias(reader)
+    alias = None if is_clause else target_alias(reader)
     reader.expect("SET")
     first = reader.index
-    assignments = _assignments(reader, target, alias)
+    found = assignments(reader, target, alias, _CLAUSES)
     sources = _sources(reader) if reader.accept("FROM") else None
     where = _where(reader)
     row_local = sources is None and _row_local(reader, target, alias, first, where, ctes)
-    return Update(target, alias, assignments, where, row_local, ctes, sources, _returning(reader))
+    return Update(target, alias, found, where, row_local, ctes, sources, _returning(reader))
 
 
 def read_truncate(reader: Reader) -> Truncate:
     reader.accept("TABLE")
-    target = _target(reader)
+    target = target_of(reader)
     reader.finish()
     return Truncate(target)
 
@@ -228,7 +228,7 @@ def _options(reader: Reader) -> tuple[tuple[str, str | None], ...]:
     return tuple(options.items())
 
 
-def _target(reader: Reader) -> Name:
+def target_of(reader: Reader) -> Name:
     """The table that is changed: not an earlier version of it."""
     name = reader.name()
     if reader.sees("AT", "(") or (reader.sees("FOR") and reader.sees("FOR", reader.peek(1).word, "AS", "OF")):
@@ -240,7 +240,8 @@ def _unchangeable(reader: Reader, index: int | None = None) -> ProgrammingError:
     return reader.wrong("an earlier version of a table cannot be changed", "leave the AT or FOR clause out", index)
 
 
-def _alias(reader: Reader) -> str | None:
+def target_alias(reader: Reader) -> str | None:
+    """`[AS] alias`, or None."""
     if reader.accept("AS") or reader.sees_identifier():
         return reader.identifier("an alias")
     return None
@@ -318,21 +319,22 @@ def _is_values_list(reader: Reader, stop: int) -> bool:
     return index == stop
 
 
-def _assignments(reader: Reader, target: Name, alias: str | None) -> tuple[Assignment, ...]:
+def assignments(reader: Reader, target: Name, alias: str | None, ends: tuple[str, ...]) -> tuple[Assignment, ...]:
+    """`column = value, …` up to one of the words `ends`, or the end of the statement; a comma at the end may stand."""
     found: list[Assignment] = []
     seen: set[str] = set()
-    while not (found and (reader.ended() or reader.peek().word in _CLAUSES)):
-        assignment = _assignment(reader, target, alias)
+    while not (found and (reader.ended() or reader.peek().word in ends)):
+        assignment = _assignment(reader, target, alias, (",", *ends))
         if folded(assignment.column) in seen:
             raise wrong(reader.source.text, assignment.offset, f'the column "{assignment.column}" is set twice')
         seen.add(folded(assignment.column))
         found.append(assignment)
-        if not reader.accept(",") and not reader.ended() and reader.peek().word not in _CLAUSES:
+        if not reader.accept(",") and not reader.ended() and reader.peek().word not in ends:
             raise reader.syntax_error()
     return tuple(found)
 
 
-def _assignment(reader: Reader, target: Name, alias: str | None) -> Assignment:
+def _assignment(reader: Reader, target: Name, alias: str | None, ends: tuple[str, ...]) -> Assignment:
     if reader.sees("("):
         raise reader.unsupported("SET (a, b) = …", "set each column: SET a = …, b = …")
     offset = reader.peek().start
@@ -344,7 +346,6 @@ def _assignment(reader: Reader, target: Name, alias: str | None) -> Assignment:
     if reader.sees("["):
         raise reader.unsupported("SET of an element inside a column", "set the whole column")
     reader.expect("=")
-    ends = (",", *_CLAUSES)
     if reader.sees("DEFAULT") and (reader.peek(1).kind == "end" or reader.peek(1).word in ends):
         reader.index += 1
         return Assignment(column, None, offset)

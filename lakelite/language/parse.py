@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lakelite.errors import NotSupportedError
-from lakelite.language import alter, changes, control, definitions, transfer, upkeep
+from lakelite.language import alter, changes, control, definitions, merging, transfer, upkeep
 from lakelite.language.analyse import is_volatile, mentions, uses_clock
 from lakelite.language.reader import CHANGES, QUERY_HEADS, Reader, refuse_changes_in_ctes, skip_with
 from lakelite.language.refusals import BY_FIRST_WORDS
@@ -26,6 +26,7 @@ _READERS: dict[str, Callable[[Reader], Operation]] = {
     "INSERT": lambda reader: changes.read_insert(reader, None),
     "DELETE": lambda reader: changes.read_delete(reader, None),
     "UPDATE": lambda reader: changes.read_update(reader, None),
+    "MERGE": lambda reader: merging.read_merge(reader.source, reader.index, None),
     "TRUNCATE": changes.read_truncate,
     "COPY": changes.read_copy,
     "CREATE": definitions.read_create,
@@ -121,7 +122,7 @@ def _with(source: Source) -> Operation:
         return changes.read_delete(reader, ctes)
     if word == "UPDATE":
         return changes.read_update(reader, ctes)
-    raise _refused(source, verb, "MERGE INTO")
+    return merging.read_merge(source, reader.index, ctes)
 
 
 def _explain(source: Source) -> Query | ExplainCommit:

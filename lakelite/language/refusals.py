@@ -13,7 +13,6 @@ BY_FIRST_WORDS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("INSTALL",), "INSTALL", "install extensions with DuckDB itself"),
     (("LOAD",), "LOAD", "only the extensions that are built into DuckDB can be used"),
     (("MERGE", "BRANCH"), "MERGE BRANCH", _LATER_BRANCH),
-    (("MERGE",), "MERGE INTO", "use UPDATE … WHERE and INSERT INTO … SELECT in one transaction"),
     (("BACKUP",), "BACKUP", "close the lake and copy its directory"),
     (("COMMENT",), "COMMENT ON", "keep descriptions in a table of their own"),
     (("PREPARE",), "PREPARE", "pass parameters to execute: ?, $1 or $name"),

@@ -208,6 +208,44 @@ class Update:
     returning: Sql | None = None
 
 
+MergeWhen = Literal["MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE"]
+
+
+@dataclass(frozen=True, slots=True)
+class MergeClause:
+    """WHEN … [AND condition] THEN action. `columns`: those that are written, or None: all of the table, in order.
+
+    `values`: of these columns (None: DEFAULT), or the message of an error; None: the columns of the source, `by_name` or by position.
+    """
+
+    when: MergeWhen
+    condition: Sql | None
+    action: Literal["update", "delete", "insert", "nothing", "error"]
+    offset: int
+    columns: tuple[str, ...] | None = None
+    values: tuple[Sql | None, ...] | None = None
+    by_name: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """MERGE INTO t USING source ON condition | USING (columns) WHEN …; of `on` and `using` one is given.
+
+    `source_name`: by what the rows of the source are known; its schema counts where it `is_aliased` not. `behind`: all text behind the source.
+    """
+
+    target: Name
+    alias: str | None
+    source: Sql
+    source_name: Name
+    is_aliased: bool
+    on: Sql | None
+    using: tuple[str, ...]
+    clauses: tuple[MergeClause, ...]
+    behind: Sql
+    ctes: Sql | None
+
+
 @dataclass(frozen=True, slots=True)
 class Truncate:
     """TRUNCATE t."""
@@ -406,7 +444,7 @@ Standalone = SetOption | ShowTables | ShowSchemas | ShowSettings | ShowCreateTab
 
 Operation = (
     Query | CreateSchema | DropSchema | CreateTable | CreateTableAs | DropTable | AlterTable
-    | Insert | Delete | Update | Truncate | RestoreTable | CopyFrom | Append | CopyTo
+    | Insert | Delete | Update | Merge | Truncate | RestoreTable | CopyFrom | Append | CopyTo
     | Begin | Commit | ExplainCommit | Rollback | Savepoint | Release | RollbackTo | Optimize | Export | Import
     | Standalone
 )  # fmt: skip

@@ -135,7 +135,25 @@ def _no_field(found: re.Match[str], said: Said) -> Words:
     return Words(f'the struct has no field "{found[1]}"', did_you_mean(found[1], there, f"there are, among others: {listed(there)}"), None, found[1])
 
 
+def _too_few(found: re.Match[str], said: Said) -> Words:
+    """Of a MERGE: an INSERT or UPDATE by position that gets another number of values than there are columns."""
+    table, columns, values = found[1], found[2], found[3]
+    supplied = f"{values} value{' was' if values == '1' else 's were'} supplied"
+    if "mismatch" in found[0]:
+        return Words(f"{columns} columns are listed, but {supplied}", "give a value for each column that you list")
+    return Words(f"table {table} has {columns} columns, but {supplied}", "list the columns that you give, or use BY NAME")
+
+
+def _not_as_many(found: re.Match[str], said: Said) -> Words:
+    message = f"the table has {found[1]} columns, and the source of the MERGE {found[2]}"
+    return Words(message, "use UPDATE BY NAME, or SET column = value for each column")
+
+
 RULES: tuple[Rule, ...] = (
+    rule(r"^Referenced update column (.+?) not found in table(.*)", _no_column),
+    rule(r"^Data provided for UPDATE did not match column count in table - expected (\d+) columns? but got (\d+)", _not_as_many),
+    rule(r"^table \"(.+?)\" has (\d+) columns? but (\d+) values? were supplied", _too_few),
+    rule(r"^Column name/value mismatch for insert on \"(.+?)\": expected (\d+) columns? but (\d+) values? were supplied", _too_few),
     rule(r"^Table with name \"?(.+?)\"? does not exist(?:!| because schema \"(.+?)\" does not exist)", _no_table),
     rule(r"^Referenced column \"(.+?)\" not found in FROM clause(.*)", _no_column),
     rule(r"^Referenced column \"(.+?)\" was not found because the FROM clause is missing", _no_from),

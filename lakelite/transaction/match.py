@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _UPDATED = "temp.lake_updated"  # the temporary table of a large UPDATE
 _KEPT_ROW_ID = quote("_lake_kept_row_id")
-_TARGET = "lake_target"
+TARGET = "lake_target"
 _FEW_DELETED = 0.2  # up to this share of deleted rows, reading them costs less than joining with what is deleted
 
 
@@ -89,7 +89,7 @@ def finds_nothing(execution: Execution, work: ch.Work, table: Table, operation: 
     """Whether the statistics alone tell that a row-local statement matches no row."""
     if operation.where is None:
         return False
-    where = unqualified(render(execution, work, operation.where, call), table, operation.alias)
+    where = of_target(render(execution, work, operation.where, call), table, operation.alias)
     conditions = _conditions(table, where, operation.alias or table.name, call.values)
     return not any(True for _ in candidates(execution.state(work, table).fragments.values(), conditions))
 
@@ -120,7 +120,7 @@ def _deleted(execution: Execution, work: ch.Work, table: Table, operation: st.De
     with _bound_as(execution, text, call, first=_needs_binding(operation, frame.condition)):
         distinct = "DISTINCT " if frame.sources else ""
         sql = f"{frame.ctes} SELECT {distinct}{frame.address}.{scan.source}, {frame.address}.{scan.position}{frame.matched}"
-        positions = _positions(execution, sql, scan, call.values)
+        positions = addresses(execution, sql, scan, call.values)
     if not live_only:
         positions = _alive(positions, execution.state(work, table))
     return Matched(positions, sum(map(len, positions.values())), reads)
@@ -209,8 +209,8 @@ def _updated_many(execution: Execution, table: Table, sql: str, scan: Addressed,
     engine = execution.engine
     try:
         engine.run(f"CREATE OR REPLACE TEMP TABLE {_UPDATED} AS {sql}", used_values(sql, call.values))
-        addresses = f"SELECT _lake_s AS {scan.source}, _lake_p AS {scan.position} FROM {_UPDATED}"
-        positions = _positions(execution, addresses, scan, {})
+        found = f"SELECT _lake_s AS {scan.source}, _lake_p AS {scan.position} FROM {_UPDATED}"
+        positions = addresses(execution, found, scan, {})
         firsts = ", ".join(f"({source}, {f.first_row_id or 'NULL'})" for source, f in scan.fragments.items())
         columns = ", ".join(f"u._lake_{i} AS {quote(c.name)}" for i, c in enumerate(table.columns))
         rows = (
@@ -226,7 +226,7 @@ def _updated_many(execution: Execution, table: Table, sql: str, scan: Addressed,
 def _frame(
     execution: Execution, work: ch.Work, table: Table, operation: st.Delete | st.Update, call: Call, live_only: bool, values: tuple[str, ...] = ()
 ) -> _Frame:
-    where = unqualified(render(execution, work, operation.where, call), table, operation.alias) if operation.where else None
+    where = of_target(render(execution, work, operation.where, call), table, operation.alias) if operation.where else None
     ctes = render(execution, work, operation.ctes, call) if operation.ctes else ""
     sources = render(execution, work, operation.sources, call) + "\n" if operation.sources else ""
     name = operation.alias or table.name
@@ -269,15 +269,20 @@ def _needs_binding(operation: st.Delete | st.Update, *texts: str) -> bool:
     return not operation.row_local or any("_lake_" in text.lower() for text in texts)
 
 
-def unqualified(text: str, table: Table, alias: str | None) -> str:
-    """`text` with schema.table.column written as table.column: a scan that stands for the table has a name, but no schema."""
-    if alias or quote(table.schema_name)[1:-1].lower() not in text.lower():
+def of_target(text: str, table: Table, alias: str | None) -> str:
+    """`text` as it is right where a scan stands for the table: its name there has no schema."""
+    return text if alias else unqualified(text, table.schema_name, table.name)
+
+
+def unqualified(text: str, schema: str, table: str) -> str:
+    """`text` with schema.table.column written as table.column."""
+    if quote(schema)[1:-1].lower() not in text.lower():
         return text
     tokens = lex(text)
     if any(t.kind == "word" and QUERY_WORD.fullmatch(t.word) for t in tokens):
         return text  # in a subquery the shorter name could mean another table
     names = [fold(unquote(text[t.start : t.end])) if t.kind in ("word", "quoted") else t.word for t in tokens]
-    wanted = [fold(table.schema_name), ".", fold(table.name), "."]
+    wanted = [fold(schema), ".", fold(table), "."]
     kept, position = "", 0
     for i, token in enumerate(tokens):
         if names[i : i + 4] == wanted and names[i - 1 : i] != ["."]:
@@ -290,7 +295,7 @@ def _reads(execution: Execution, work: ch.Work, operation: st.Delete | st.Update
     if operation.row_local:
         return Reads()
     sources = f", {frame.sources}" if frame.sources else ""
-    return prepare(execution, work, f"{frame.ctes} SELECT {expressions} FROM {_TARGET} AS {frame.alias}{sources}{frame.condition}")
+    return prepare(execution, work, f"{frame.ctes} SELECT {expressions} FROM {TARGET} AS {frame.alias}{sources}{frame.condition}")
 
 
 def _pruned(state: TableState, where: str | None, name: str, values: Mapping[str, Any]) -> Iterable[Fragment]:
@@ -317,12 +322,12 @@ def _assigned(execution: Execution, work: ch.Work, table: Table, operation: st.U
             names = [c.name for c in table.visible]
             hint = did_you_mean(one.column, names, f"its columns are: {listed(names)}")
             raise ProgrammingError(f'table {table.qualified} has no column "{one.column}"', hint=hint, position=Position.at(call.text, one.offset))
-        value = unqualified(render(execution, work, one.value, call), table, operation.alias) if one.value else column.default or "NULL"
+        value = of_target(render(execution, work, one.value, call), table, operation.alias) if one.value else column.default or "NULL"
         assigned[fold(one.column)] = f"CAST(({value}\n) AS {column.type})"
     return assigned
 
 
-def _positions(execution: Execution, sql: str, scan: Addressed, values: Mapping[str, Any]) -> dict[int, BitMap]:
+def addresses(execution: Execution, sql: str, scan: Addressed, values: Mapping[str, Any]) -> dict[int, BitMap]:
     """The row addresses that `sql` gives, as positions by fragment id."""
     arrays = execute(execution.engine.work, sql, values).fetchnumpy()
     return _by_fragment(arrays[scan.source], arrays[scan.position], scan)

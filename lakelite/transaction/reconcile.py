@@ -114,7 +114,7 @@ def _words(tx: Transaction) -> frozenset[str] | None:
     found: frozenset[str] = frozenset()
     for entry in tx.log:
         by_place = isinstance(entry.operation, st.Insert | st.CopyFrom) and entry.operation.columns is None
-        if by_place or isinstance(entry.operation, st.Append) or "*" in entry.call.text:
+        if by_place or isinstance(entry.operation, st.Append | st.Merge) or "*" in entry.call.text:
             return None
         found |= mentions(entry.call.text)
     return found

@@ -22,7 +22,7 @@ from lakelite.storage.saved import Columns, SavedRows
 from lakelite.storage.types import decode
 from lakelite.transaction import changes as ch
 from lakelite.transaction.execution import Call, Execution
-from lakelite.transaction.match import unqualified
+from lakelite.transaction.match import of_target
 from lakelite.transaction.source import render
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def of_deleted_rows(
 def _saved(execution: Execution, work: ch.Work, table: Table, operation: st.Insert | st.Delete | st.Update, call: Call, rows: str) -> SavedRows:
     assert operation.returning is not None
     alias = operation.alias
-    wanted = unqualified(render(execution, work, operation.returning, call), table, alias)
+    wanted = of_target(render(execution, work, operation.returning, call), table, alias)
     name = quote(alias or table.name)
     shown = ", ".join(quote(c.name) for c in table.visible)
     select = f"SELECT {wanted}\n FROM (SELECT {shown} FROM ({rows})) AS {name}"

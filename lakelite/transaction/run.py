@@ -8,7 +8,7 @@ from typing import Any
 from lakelite.errors import NotSupportedError
 from lakelite.language import statements as st
 from lakelite.storage import fragment as fragments
-from lakelite.transaction import alter, constraints, define, execute, restore
+from lakelite.transaction import alter, constraints, define, execute, merge, restore
 from lakelite.transaction import changes as ch
 from lakelite.transaction.execution import Call, Done, Execution
 
@@ -21,6 +21,7 @@ HANDLERS: dict[type, Callable[[Execution, ch.Work, Any, Call], Done]] = {
     st.Delete: execute.delete,
     st.Truncate: execute.truncate,
     st.Update: execute.update,
+    st.Merge: merge.merge,
     st.CreateSchema: define.create_schema,
     st.DropSchema: define.drop_schema,
     st.CreateTable: define.create_table,

@@ -123,6 +123,23 @@ KINDS = (
     kind("shown, then append", "INSERT INTO {t} VALUES (700, 7, 'after looking')", shown=("SELECT * FROM {t} WHERE k IN ({keys})",)),
     kind("shown, then delete", "DELETE FROM {t} WHERE k IN ({keys})", shown=("SELECT * FROM {t} WHERE k < 5 ORDER BY k, v, s",)),
     kind("shown, then other", "INSERT INTO {u} VALUES (700, 7, 'after looking')", shown=("SELECT sum(v), count(*) FROM {t}",)),
+    kind(
+        "merge",
+        "MERGE INTO {t} AS a USING (SELECT k, sum(v)::INTEGER AS v, min(s) AS s FROM {u} GROUP BY k) AS b ON a.k = b.k"
+        " WHEN MATCHED THEN UPDATE SET v = a.v + b.v WHEN NOT MATCHED THEN INSERT *",
+    ),
+    kind(
+        "merge by keys",
+        "MERGE INTO {t} USING (SELECT unnest([{keys}]) AS k) AS b USING (k) WHEN MATCHED AND v > 4 THEN DELETE"
+        " WHEN MATCHED THEN UPDATE SET v = v + 1 WHEN NOT MATCHED THEN INSERT (k, v) VALUES (k, 0)",
+    ),
+    kind(
+        "merge by source",
+        "MERGE INTO {t} AS a USING {u} AS b ON a.k = b.k WHEN MATCHED THEN DO NOTHING"
+        " WHEN NOT MATCHED BY SOURCE AND a.v > 3 THEN DELETE WHEN NOT MATCHED BY SOURCE THEN UPDATE SET s = 'alone'",
+    ),
+    kind("merge, insert only", "MERGE INTO {t} AS a USING {u} AS b ON a.k = b.k WHEN NOT MATCHED THEN INSERT BY NAME"),
+    kind("merge nothing", "MERGE INTO {t} AS a USING {u} AS b ON a.k = b.k AND false WHEN MATCHED THEN DELETE"),
     Kind("flush", (), upkeep="FLUSH"),
     Kind("optimize", (), upkeep="SET target_file_rows = 40; OPTIMIZE {t}"),
     Kind("optimize in z-order", (), upkeep="SET target_file_rows = 8; OPTIMIZE {t} ZORDER BY (v, k)"),
@@ -156,6 +173,8 @@ CHIEF = frozenset(USUAL) | {
     "append, update, delete",
     "shown, then append",
     "shown, then other",
+    "merge",
+    "merge by keys",
     "flush",
     "optimize",
     "optimize in z-order",
@@ -398,7 +417,7 @@ def _differs(case: Case, oracle: Oracle, before: list[Counter[str]]) -> bool:
 
 
 def _counted(kind: Kind) -> bool:
-    return all(s.split()[0] in ("INSERT", "DELETE", "UPDATE", "TRUNCATE") for s in kind.statements)
+    return all(s.split()[0] in ("INSERT", "DELETE", "UPDATE", "TRUNCATE", "MERGE") for s in kind.statements)
 
 
 def _wrong_error(case: Case, outcome: Outcome, mine: list[int] | duckdb.Error, differs: bool) -> list[str]:
