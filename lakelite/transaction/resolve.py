@@ -329,7 +329,7 @@ def _is_replaced(mine: Candidate, head: Namespace, table_id: int) -> bool:
 
 
 _DEFINING = ("define", "found")
-_BY_ROWS = ("delete", "update", "overwrite", "read", "shown")
+_BY_ROWS = ("delete", "update", "read", "shown")  # an overwrite does the same to whatever is there; what it selects is read
 
 
 def _bound(mine: Candidate, met: Sequence[Meeting], head: Namespace) -> frozenset[int]:
