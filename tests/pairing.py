@@ -82,7 +82,7 @@ class Kind:
     @property
     def reads_t(self) -> bool:
         """Whether what it writes depends on rows of t."""
-        return any("{t} " in f"{_TARGET.sub('', s, count=1)} " for s in self.statements)
+        return any(re.search(r"\{t\}(?!_)", _TARGET.sub("", s, count=1)) for s in self.statements)
 
     def counted(self, counts: list[int]) -> list[int]:
         """Of the numbers of rows of its statements those that it is told: DDL tells of none, unless rows are selected."""

@@ -120,6 +120,8 @@ CHIEF = frozenset(USUAL) | {
     "append, update, delete",
     "shown, then append",
     "shown, then other",
+    "told of an error, then append",
+    "undone, then other",
     "flush",
     "optimize",
     "optimize in z-order",
@@ -152,6 +154,12 @@ def cases() -> list[Case]:
 
 
 CASES = cases()
+
+
+def test_every_chief_pair_meets_at_every_level() -> None:
+    there = {(case.mine.name, case.theirs.name, case.level) for case in CASES}
+    winners = CHIEF - {kind.name for kind in KINDS if kind.is_only_mine}
+    assert there >= set(itertools.product(CHIEF, winners, LEVELS))
 
 
 def check(lake: Three, case: Case, oracle: Oracle) -> list[str]:
