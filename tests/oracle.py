@@ -88,7 +88,7 @@ class Oracle:
         return dict(found)
 
     def tables(self) -> list[str]:
-        return list(self.definitions())
+        return [n for (n,) in self.duck.execute("SELECT table_name FROM duckdb_tables() WHERE database_name = 'memory' ORDER BY 1").fetchall()]
 
     def content(self, table: str) -> Rows:
         return multiset(self.duck.execute(f"SELECT * FROM {table}").fetchall())

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from oracle import Oracle, multiset
 from racing import flush
@@ -232,17 +232,13 @@ class Three:
 
     def contents(self, names: list[str]) -> Contents:
         """Of the tables that are there."""
-        return contents_of(self.w, names)
-
-
-def contents_of(con: Any, names: list[str]) -> Contents:
-    found = {}
-    there = {name for (name,) in con.execute("SHOW TABLES").fetchall()}
-    for name in names:
-        if name in there:
-            cursor = con.execute(f"SELECT * FROM {name}")
-            found[name] = ([d[0] for d in cursor.description], multiset(cursor.fetchall()))
-    return found
+        found = {}
+        there = {name for (name,) in self.w.execute("SHOW TABLES").fetchall()}
+        for name in names:
+            if name in there:
+                cursor = self.w.execute(f"SELECT * FROM {name}")
+                found[name] = ([d[0] for d in cursor.description], multiset(cursor.fetchall()))
+        return found
 
 
 @contextmanager

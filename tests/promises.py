@@ -21,6 +21,18 @@ from pairing import Case, Contents
 Ending = Literal["commits", "conflicts", "fails"]
 Counts = list[int]
 Rows = dict[int, tuple[Any, ...]]  # by DuckDB's row id
+Tables = dict[str, Rows]  # t and u
+
+
+@dataclass(frozen=True)
+class Told:
+    """What M hands out before it commits. A query or undone statement that fails gives its error; `stands`: the error of M's statements."""
+
+    errors: list[str]
+    undone: list[Any]
+    shown: list[Any]
+    counts: Counts
+    stands: str | None
 
 
 @dataclass(frozen=True)
@@ -38,17 +50,6 @@ class Promise:
     told: Told
     or_else: Ending | None = None
     by_name: bool = False
-
-
-@dataclass(frozen=True)
-class Told:
-    """What M hands out before it commits. A query or undone statement that fails gives its error; `stands`: the error of M's statements."""
-
-    errors: list[str]
-    undone: list[Any]
-    shown: list[Any]
-    counts: Counts
-    stands: str | None
 
 
 def promise(case: Case, oracle: Oracle) -> Promise:
@@ -172,28 +173,37 @@ def _at_snapshot(case: Case, oracle: Oracle, told: Told, winner: list[str]) -> P
     if case.mine.defines:
         yields = "t" in case.theirs.writes and (case.mine.reads_t or (case.mine.overwrites and _redefined(case)))
     else:
-        yields = _redefined(case) or any(_contested(case, base, mine, theirs, name) for name in case.mine.writes)
+        yields = _redefined(case) or any(_contested(case, base[n], mine[n], theirs[n]) for n in case.mine.writes)
     if yields and case.explicit:
         return Promise("conflicts", without, without, [], told)
     if yields or case.mine.defines or case.mine.upkeep:
         return _after(case, oracle, told, without)
-    laid = dict(without)
-    counts = told.counts
+    return _laid_over(case, base, mine, theirs, told, without)
+
+
+def _laid_over(case: Case, base: Tables, mine: Tables, theirs: Tables, told: Told, without: Contents) -> Promise:
+    """What M did to each row, done to the rows that W left; a row that both deleted is counted once."""
+    contents, counts = dict(without), told.counts
     for table in case.mine.writes:
         name = case.text(f"{{{table}}}")
-        changed = {i for i, row in base[table].items() if mine[table].get(i) != row}
-        replaced = theirs[table].keys() if case.mine.overwrites else changed
-        kept = [row for i, row in theirs[table].items() if i not in replaced]
-        laid[name] = (without[name][0], multiset([*kept, *(row for i, row in mine[table].items() if i in changed or i not in base[table])]))
+        changed = _changed(base[table], mine[table])
+        kept = [row for i, row in theirs[table].items() if i not in changed and not case.mine.overwrites]
+        written = [row for i, row in mine[table].items() if i in changed or i not in base[table]]
+        contents[name] = (without[name][0], multiset([*kept, *written]))
         if case.mine.statements[0].startswith(("DELETE", "TRUNCATE")):
             counts = [counts[0] - len(changed - theirs[table].keys()), *counts[1:]]
-    return Promise("commits", laid, without, counts, told)
+    return Promise("commits", contents, without, counts, told)
 
 
-def _rows(case: Case, oracle: Oracle) -> dict[str, Rows]:
+def _changed(base: Rows, now: Rows) -> set[int]:
+    """The rows of the base that are gone or hold other values. (None of the statements writes a value that is there already.)"""
+    return {i for i, row in base.items() if now.get(i) != row}
+
+
+def _rows(case: Case, oracle: Oracle) -> Tables:
     """Of t and u, if they are there. DuckDB keeps the id of a row that is updated, and new rows have new ones."""
     there = oracle.tables()
-    found: dict[str, Rows] = {"t": {}, "u": {}}
+    found: Tables = {"t": {}, "u": {}}
     for table in found:
         if (name := case.text(f"{{{table}}}")) in there:
             found[table] = {row_id: tuple(row) for row_id, *row in oracle.duck.execute(f"SELECT rowid, * FROM {name}").fetchall()}
@@ -205,7 +215,7 @@ def _redefined(case: Case) -> bool:
     return "t" in case.mine.writes and (case.theirs.overwrites or case.theirs.defines) and not (case.theirs.by_id and not case.theirs.drops_column)
 
 
-def _contested(case: Case, base: dict[str, Rows], mine: dict[str, Rows], theirs: dict[str, Rows], table: str) -> bool:
+def _contested(case: Case, base: Rows, mine: Rows, theirs: Rows) -> bool:
     """Whether both changed a row that lives on with either. An overwrite of M contests nothing."""
-    both = [i for i, row in base[table].items() if mine[table].get(i) != row and theirs[table].get(i) != row]
-    return not case.mine.overwrites and any(i in mine[table] or i in theirs[table] for i in both)
+    both = _changed(base, mine) & _changed(base, theirs)
+    return not case.mine.overwrites and not both.isdisjoint(mine.keys() | theirs.keys())
