@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
@@ -45,7 +46,9 @@ class Oracle:
         return [self.run(part) for part in parts][2] if self._together else self.together(parts)[2]
 
     def together(self, statements: Iterable[str]) -> list[int]:
-        """Runs all of them as one transaction or, if one fails, none."""
+        """Runs all of them as one transaction or, if one fails, none; inside of `taken_back` they are a part of that."""
+        if self._together:
+            return [self.run(s) for s in statements]
         self._together = True
         self.duck.execute("BEGIN")
         try:
@@ -57,6 +60,17 @@ class Oracle:
             self._together = False
         self.duck.execute("COMMIT")
         return counts
+
+    @contextmanager
+    def taken_back(self) -> Iterator[None]:
+        """What is done inside has never been."""
+        self.duck.execute("BEGIN")
+        self._together = True
+        try:
+            yield
+        finally:
+            self._together = False
+            self.duck.execute("ROLLBACK")
 
     def many(self, sql: str, rows: Iterable[Sequence[Any]]) -> int:
         """An executemany: all of the parameter sets, or none. Returns the rows changed."""
@@ -74,7 +88,7 @@ class Oracle:
         return dict(found)
 
     def tables(self) -> list[str]:
-        return list(self.definitions())
+        return [n for (n,) in self.duck.execute("SELECT table_name FROM duckdb_tables() WHERE database_name = 'memory' ORDER BY 1").fetchall()]
 
     def content(self, table: str) -> Rows:
         return multiset(self.duck.execute(f"SELECT * FROM {table}").fetchall())

@@ -182,7 +182,9 @@ def meetings(mine: Candidate, winners: Iterable[Winner], head: Namespace) -> lis
                     is_same = one in ("read", "shown") and table_id in mine.unaffected and kind not in redefining(mine.isolation)
                     met = Rule.STANDS if is_same else rule(one, kind, mine.isolation, blind_winner=winner.blind)
                     met = Rule.REPLAY if met is Rule.GONE and mine.binds_anew(table_id) else met
-                    met = Rule.REPLAY if met is Rule.STANDS and kind in ("extend", "shrink") and _is_replaced(mine, head, table_id) else met
+                    counts = one not in ("read", "shown") or mine.isolation != "snapshot"
+                    is_other = counts and kind in ("extend", "shrink") and _is_replaced(mine, head, table_id)
+                    met = Rule.REPLAY if met is Rule.STANDS and is_other else met
                     met = for_keys(met, one, kind, mine.keyed.get(table_id), mine.isolation)
                     found.append(Meeting(winner, table_id, one, kind, met))
     return found
@@ -332,7 +334,7 @@ def _is_replaced(mine: Candidate, head: Namespace, table_id: int) -> bool:
 
 
 _DEFINING = ("define", "found")
-_BY_ROWS = ("delete", "update", "overwrite", "read", "shown")
+_BY_ROWS = ("delete", "update", "read", "shown")  # an overwrite does the same to whatever is there; what it selects is read
 
 
 def _bound(mine: Candidate, met: Sequence[Meeting], head: Namespace) -> frozenset[int]:

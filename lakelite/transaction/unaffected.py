@@ -26,6 +26,7 @@ from lakelite.transaction.binding import is_replaced, lost
 from lakelite.transaction.delta import Delta
 from lakelite.transaction.execution import Call
 from lakelite.transaction.record import Event, Logged, Looked, Undone
+from lakelite.transaction.rules import redefining
 from lakelite.transaction.run import run
 from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.view import LakeView
@@ -35,7 +36,7 @@ def is_unaffected(tx: Transaction, table: Table, delta: Delta) -> bool:
     """Whether nothing that the transaction read of `table`, as it was at the base, can have come out differently."""
     try:
         if delta.is_empty:
-            return True
+            return not _is_redefined(tx, table, delta)
         return (
             table.table_id not in tx.work.changes.tables
             and not (lost(table, delta.head.table) or is_replaced(table, delta.head.table))
@@ -43,6 +44,12 @@ def is_unaffected(tx: Transaction, table: Table, delta: Delta) -> bool:
         )
     except Unplaced:
         return False
+
+
+def _is_redefined(tx: Transaction, table: Table, delta: Delta) -> bool:
+    """Whether columns hold something else, or nothing, though no row was moved."""
+    now = delta.head.table
+    return is_replaced(table, now) or ("shrink" in redefining(tx.isolation) and bool(lost(table, now)))
 
 
 def _concerns(tx: Transaction, table: Table, delta: Delta) -> bool:

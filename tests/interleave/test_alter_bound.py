@@ -99,6 +99,37 @@ def test_a_dropped_column_that_is_not_read_is_in_nobodys_way(pair: tuple[Any, An
     assert rows(m, query) == want
 
 
+DROPPED, AGAIN = "ALTER TABLE t DROP v", "BEGIN; ALTER TABLE t DROP v; ALTER TABLE t ADD v INTEGER DEFAULT 5; COMMIT"
+
+
+@pytest.mark.parametrize(
+    ("query", "winner", "refused_at"),
+    [
+        ("SELECT k, v FROM t", AGAIN, {"serializable", "write serializable"}),
+        ("SELECT sum(v) FROM t", AGAIN, {"serializable", "write serializable"}),
+        ("SELECT k FROM t", AGAIN, set()),
+        ("SELECT k, v FROM t", DROPPED, {"serializable"}),
+        ("SELECT k FROM t", DROPPED, set()),
+    ],
+)
+@pytest.mark.parametrize("level", ["serializable", "write serializable", "snapshot"])
+def test_what_was_shown_of_a_column_that_is_gone_though_no_row_was_moved(
+    pair: tuple[Any, Any], level: str, query: str, winner: str, refused_at: set[str]
+) -> None:
+    m, w = pair
+    m.execute(f"BEGIN ISOLATION LEVEL {level}")
+    m.execute(query).fetchall()
+    m.execute("INSERT INTO z VALUES (1)")
+    w.execute(winner)
+    if level in refused_at:
+        with pytest.raises(lakelite.TransactionConflict) as caught:
+            m.execute("COMMIT")
+        assert {c.kind for c in caught.value.conflicts} == {"read changed"}
+    else:
+        m.execute("COMMIT")
+    assert rows(w, "FROM z") == ([] if level in refused_at else [(1,)])
+
+
 # Beside changes that have everything run again.
 
 

@@ -393,6 +393,8 @@ def follows_its_model(m: Any, w: Any, mine: list[str], wins: list[list[str]], af
         ("INSERT OVERWRITE t SELECT 1, 1", "DELETE FROM t WHERE k = 99", None),
         ("CREATE OR REPLACE TABLE t (k INTEGER, v INTEGER DEFAULT 5)", "INSERT INTO t (k) VALUES (7)", None),
         ("INSERT INTO t VALUES (9, 9)", "INSERT OVERWRITE t SELECT 1, 1", [(1, 1)]),
+        ("UPDATE t SET v = 9 WHERE k = 1", "CREATE OR REPLACE TABLE t AS SELECT 1 AS k, 1 AS v", [(1, 1)]),
+        ("UPDATE t SET v = 9 WHERE k = 1", "CREATE OR REPLACE TABLE t AS SELECT k, v FROM t WHERE k = 1", None),
     ],
 )
 def test_snapshot_named(connect: Connect, winner: str, mine: str, want: Rows | None) -> None:

@@ -38,12 +38,14 @@ Case = Callable[[], None]
 # Small parts of the harnesses. Each raises an AssertionError where the lake is not what the oracle says.
 
 
-def pair(mine: str | pairs.Kind, theirs: str, state: pairs.State = "clean", *, explicit: bool = False) -> Case:
+def pair(
+    mine: str | pairs.Kind, theirs: str, state: pairs.State = "clean", *, explicit: bool = False, level: pairs.Level = "write serializable"
+) -> Case:
     """M meets W, by the names that they have in test_pairs, on the same rows."""
 
     def run() -> None:
         kinds = {kind.name: kind for kind in pairs.KINDS}
-        case = pairs.Case(kinds[mine] if isinstance(mine, str) else mine, kinds[theirs], state, "same rows", explicit, number=0)
+        case = pairs.Case(kinds[mine] if isinstance(mine, str) else mine, kinds[theirs], state, "same rows", explicit, level, number=0)
         with tempfile.TemporaryDirectory() as folder, closing(pairs.Three(Path(folder) / "lake", state)) as lake, closing(Oracle()) as oracle:
             lake.build([case], oracle)
             wrong = pairs.check(lake, case, oracle)
