@@ -176,7 +176,7 @@ def _from_file(path: Path, run: Run) -> Result:
             _one(f"CREATE SCHEMA IF NOT EXISTS {quote(schema)}", run)
         for table in tables:
             name = f"{quote(table.schema)}.{quote(table.name)}"
-            _one(f"CREATE TABLE {name} ({', '.join(table.columns)})", run)
+            _one(f"CREATE TABLE {name} ({', '.join(table.parts)})", run)
             with closing(Rows(table.rows())) as data:
                 rows += _ours(parse_append(name, data), run).rowcount
             messages += [(errors.Warning, f"{table.schema}.{table.name}: {what} was left out") for what in table.left_out]

@@ -30,7 +30,9 @@ LEVELS: tuple[Level, ...] = ("serializable", "write serializable", "snapshot")
 KEYS: dict[Overlap, tuple[str, str]] = {"same rows": ("2, 3", "3, 4"), "same fragment": ("2, 3", "5, 6"), "other fragment": ("2, 3", "12, 13")}
 GONE = (1, 4, 14)  # keys that the deletion vectors of the states with some hold
 Contents = dict[str, tuple[list[str], Counter[str]]]  # by table: its columns, and its rows
-_TARGET = re.compile(r"(?:INSERT INTO|INSERT OVERWRITE|DELETE FROM|UPDATE|TRUNCATE|CREATE (?:OR REPLACE )?TABLE|DROP TABLE|ALTER TABLE) \{(\w)\}")
+_TARGET = re.compile(
+    r"(?:INSERT INTO|INSERT OVERWRITE|DELETE FROM|UPDATE|TRUNCATE|CREATE (?:OR REPLACE )?TABLE|DROP TABLE|ALTER TABLE|MERGE INTO) \{(\w)\}"
+)
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,12 @@ _NOT_IN_ARROW = frozenset({"BIT", "BIGNUM"})
 
 @dataclass(frozen=True, slots=True)
 class ForeignTable:
-    """`columns`: each with its type, NOT NULL and DEFAULT, as CREATE TABLE has it. `rows()`: an Arrow stream, by name. `left_out`: for a person."""
+    """`parts`: the columns with their types, NOT NULL and DEFAULT, and the constraints, as CREATE TABLE has them. `rows()`: an Arrow
+    stream, by name. `left_out`: for a person."""
 
     schema: str
     name: str
-    columns: tuple[str, ...]
+    parts: tuple[str, ...]
     rows: Callable[[], pa.RecordBatchReader]
     left_out: tuple[str, ...] = ()
 
@@ -67,13 +68,14 @@ _DUCKDB_TABLES = """
     FROM duckdb_tables() t JOIN duckdb_columns() c USING (database_oid, table_oid)
     WHERE t.database_name = current_database() AND NOT t.temporary GROUP BY ALL ORDER BY ALL"""
 _DUCKDB_CONSTRAINTS = """
-    SELECT constraint_text FROM duckdb_constraints()
+    SELECT constraint_type = 'FOREIGN KEY', constraint_text FROM duckdb_constraints()
     WHERE database_name = current_database() AND schema_name = ? AND table_name = ? AND constraint_type <> 'NOT NULL' ORDER BY constraint_index"""
 
 
 def _duckdb_table(connection: duckdb.DuckDBPyConnection, schema: str, name: str, columns: list[dict[str, Any]]) -> ForeignTable:
     table = f"{quote(schema)}.{quote(name)}"
-    left_out = [text for (text,) in connection.execute(_DUCKDB_CONSTRAINTS, [schema, name]).fetchall()]
+    constraints = connection.execute(_DUCKDB_CONSTRAINTS, [schema, name]).fetchall()
+    left_out = [text for is_foreign, text in constraints if is_foreign]
     described: list[str] = []
     for column in columns:
         default = column["default"]
@@ -86,7 +88,8 @@ def _duckdb_table(connection: duckdb.DuckDBPyConnection, schema: str, name: str,
     def rows() -> pa.RecordBatchReader:
         return connection.sql(f"SELECT {values} FROM {table}").to_arrow_reader(BATCH_ROWS)
 
-    return ForeignTable(schema, name, tuple(described), rows, tuple(left_out))
+    kept = (text for is_foreign, text in constraints if not is_foreign)
+    return ForeignTable(schema, name, (*described, *kept), rows, tuple(left_out))
 
 
 def _column(name: str, declared: str, *, nullable: bool, default: str | None = None) -> str:
@@ -125,10 +128,12 @@ def _sqlite_table(connection: sqlite3.Connection, name: str) -> ForeignTable:
     found = connection.execute(f'SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info({literal(name)})').fetchall()
     declared = {column: _sqlite_type(connection, name, column, str(kind).upper()) for column, kind, *_ in found}
     left_out = [f"{column} DEFAULT {default}" for column, _, _, default, _ in found if default is not None]
-    keys = [column for column, _, _, _, place in sorted(found, key=lambda row: row[4]) if place]
-    left_out += [f"PRIMARY KEY({', '.join(keys)})"] if keys else []
-    columns = tuple(_column(column, declared[column], nullable=not is_needed) for column, _, is_needed, _, _ in found)
-    return ForeignTable("main", name, columns, lambda: _sqlite_rows(connection, name, declared), tuple(left_out))
+    key = [quote(column) for column, _, _, _, place in sorted(found, key=lambda row: row[4]) if place]
+    parts = [_column(column, declared[column], nullable=not is_needed) for column, _, is_needed, _, _ in found]
+    if key:
+        has_null = connection.execute(f"SELECT 1 FROM {quote(name)} WHERE {' OR '.join(f'{column} IS NULL' for column in key)}").fetchone()
+        (left_out if has_null else parts).append(f"PRIMARY KEY({', '.join(key)})")  # which may hold NULLs in SQLite
+    return ForeignTable("main", name, tuple(parts), lambda: _sqlite_rows(connection, name, declared), tuple(left_out))
 
 
 def _sqlite_type(connection: sqlite3.Connection, table: str, column: str, declared: str) -> str:

@@ -198,16 +198,15 @@ def test_a_duckdb_file(lake: Any, tmp_path: Path) -> None:
         before = everything(duck, ("t", "s.k"))
     cursor = lake.execute("IMPORT DATABASE ?", [path])
     assert cursor.fetchall() == [(2, 25_002)]
-    assert sorted(text for _, text in cursor.messages) == [
-        "s.k: CHECK((i > 0)) was left out",
-        "s.k: PRIMARY KEY(i) was left out",
-        "s.k: i DEFAULT nextval('q') was left out",
-    ]
+    assert [text for _, text in cursor.messages] == ["s.k: i DEFAULT nextval('q') was left out"]
     after = everything(lake, ("t", "s.k"))
     assert {n: rows for n, (_, rows) in after.items()} == {n: rows for n, (_, rows) in before.items()}
     assert [kind for _, kind in after["s.k"][0]] == ["INTEGER", "ENUM('ok', 'sad')"]
-    lake.execute("INSERT INTO s.k (i) VALUES (-1)")
-    assert lake.execute("SELECT m FROM s.k WHERE i = -1").fetchall() == [("ok",)]
+    for value, words in ((-1, "CHECK"), (7, "primary key")):
+        with pytest.raises(lakelite.IntegrityError, match=words):
+            lake.execute("INSERT INTO s.k (i) VALUES (?)", [value])
+    lake.execute("INSERT INTO s.k (i) VALUES (100_000)")
+    assert lake.execute("SELECT m FROM s.k WHERE i = 100_000").fetchall() == [("ok",)]
     with pytest.raises(lakelite.ProgrammingError, match="already exists"):
         lake.execute("IMPORT DATABASE ?", [path])
 
@@ -220,6 +219,7 @@ def test_a_sqlite_file(lake: Any, tmp_path: Path) -> None:
                 id INTEGER PRIMARY KEY, name TEXT NOT NULL, born DATE, seen DATETIME, is_in BOOLEAN, share REAL DEFAULT 1, photo BLOB, odd, none INT
             );
             CREATE TABLE "select" ("a b" NUMERIC);
+            CREATE TABLE "nullable" (k TEXT PRIMARY KEY); INSERT INTO nullable VALUES (NULL), ('x');
             CREATE INDEX i ON people (name);
         """)
         other.execute("INSERT INTO people VALUES (1, 'Ann', '1990-01-02', '2020-01-01 10:00:00.5', 1, 2, x'00ff', 'x', NULL)")
@@ -227,8 +227,13 @@ def test_a_sqlite_file(lake: Any, tmp_path: Path) -> None:
         other.executemany('INSERT INTO "select" VALUES (?)', [(n / 2,) for n in range(25_001)])
         other.commit()
     cursor = lake.execute("IMPORT DATABASE ?", [path])
-    assert cursor.fetchall() == [(2, 25_003)]
-    assert [text for _, text in cursor.messages] == ["main.people: share DEFAULT 1 was left out", "main.people: PRIMARY KEY(id) was left out"]
+    assert cursor.fetchall() == [(3, 25_005)]
+    assert [text for _, text in cursor.messages] == [
+        'main.nullable: PRIMARY KEY("k") was left out',
+        "main.people: share DEFAULT 1 was left out",
+    ]
+    with pytest.raises(lakelite.IntegrityError, match="primary key"):
+        lake.execute("INSERT INTO people (id, name) VALUES (1, 'again')")
     cursor = lake.execute("FROM people ORDER BY id")
     kinds = ["BIGINT", "VARCHAR", "DATE", "TIMESTAMP", "BOOLEAN", "DOUBLE", "BLOB", "VARCHAR", "BIGINT"]
     assert [str(d[1]) for d in cursor.description] == kinds
