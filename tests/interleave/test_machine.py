@@ -74,8 +74,8 @@ class Committed:
 
 
 UNCOUNTED = ("replace", "optimize")  # statements that tell of no number of rows
-READS_ITS_OWN = {"append from itself", "delete by subquery", "update by subquery", "overwrite"}
-READS_THE_OTHER = {"append from other", "append count", "delete by subquery", "update by subquery"}
+READS_ITS_OWN = {"append from itself", "delete by subquery", "update by subquery", "overwrite", "merge", "merge one"}
+READS_THE_OTHER = {"append from other", "append count", "delete by subquery", "update by subquery", "merge"}
 BLIND = ("append", "append two")
 
 
@@ -110,6 +110,17 @@ def statement(r: random.Random) -> Change:
         "update key": (f"UPDATE {t} SET k = (k + 1) % {KEYS} WHERE v = {n}", t),
         "update all": (f"UPDATE {t} SET v = coalesce(v, 0) % 7", t),
         "update by subquery": (f"UPDATE {t} SET v = (SELECT count(*) FROM {u}) WHERE k = {a}", t),
+        "merge": (
+            f"MERGE INTO {t} USING (SELECT k, max(v) AS v FROM {u} GROUP BY k) AS s ON {t}.k = s.k WHEN MATCHED AND {t}.v > {n + 2} THEN DELETE"
+            f" WHEN MATCHED AND s.k < {a} THEN UPDATE SET v = s.v + {n} WHEN NOT MATCHED AND k > {b} THEN INSERT *"
+            f" WHEN NOT MATCHED BY SOURCE AND k = {a} THEN UPDATE SET v = NULL",
+            t,
+        ),
+        "merge one": (
+            f"MERGE INTO {t} USING (SELECT {a} AS k, {n} AS v) AS s USING (k) WHEN MATCHED THEN UPDATE SET v = coalesce({t}.v, 0) + s.v"
+            " WHEN NOT MATCHED THEN INSERT *",
+            t,
+        ),
         "overwrite": (f"INSERT OVERWRITE {t} SELECT k, max(v) AS v FROM {t} GROUP BY k", t),
         "truncate": (f"TRUNCATE {t}", t),
         "replace": (f"CREATE OR REPLACE TABLE {t} (k INTEGER, v INTEGER)", t),
@@ -349,6 +360,7 @@ def test_interleavings_are_as_one_after_the_other(machine: type[Interleavings]) 
     checks = settings(max_examples=14, stateful_step_count=40, deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck))
     wanted = {(m, w) for m in ("append", "delete", "update") for w in ("append", "delete", "update")}
     met: set[tuple[str, str]] = set()
+    flushed = False
     for _ in range(4):  # what is drawn is random: what has to be reached is drawn for a little longer where it was not
         try:
             run_state_machine_as_test(machine, settings=checks)
@@ -356,13 +368,15 @@ def test_interleavings_are_as_one_after_the_other(machine: type[Interleavings]) 
             print(f"reached: {dict(outcomes)}, {dict(pairs)}")
             raise
         met = {(m.split()[0], w.split()[0]) for m, w in pairs}
-        if wanted <= met and len(pairs) > 60 and outcomes["conflict"] and outcomes["superseded"]:
+        flushed = any("flush" in pair for pair in pairs)
+        if wanted <= met and len(pairs) > 60 and outcomes["conflict"] and outcomes["superseded"] and flushed:
             break
     assert wanted <= met, f"never met: {wanted - met}; met: {dict(pairs)}"
     assert len(pairs) > 60
     assert outcomes["conflict"]
     assert outcomes["met winners"]
-    assert any("flush" in pair for pair in pairs)
+    assert flushed
+    assert any("merge" in pair or "merge one" in pair for pair in pairs)
     assert outcomes["superseded"]
     assert any(w == "optimize" != m for m, w in pairs), "nothing met a compaction"
     assert any(m == "optimize" for m, w in pairs), "no compaction met anything"
