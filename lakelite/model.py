@@ -6,7 +6,7 @@ Units: times are microseconds since 1970 in UTC (`_us`), sizes are bytes (`_byte
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from typing import Literal
@@ -145,6 +145,12 @@ class Table:
     def keys(self) -> tuple[Constraint, ...]:
         """Its PRIMARY KEY and UNIQUE constraints."""
         return tuple(c for c in self.constraints if c.is_key)
+
+    @property
+    def keys_as_named(self) -> tuple[Constraint, ...]:
+        """The same under the names that the columns have here, which may be those of another version (transaction/binding.py)."""
+        names = {c.field_id: c.name for c in self.columns}
+        return tuple(replace(key, columns=tuple((names[field_id], field_id) for _, field_id in key.columns)) for key in self.keys)
 
     @property
     def key_fields(self) -> frozenset[int]:

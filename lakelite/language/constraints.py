@@ -5,15 +5,22 @@ Promises: only words outside of inner brackets count, so that no expression is t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lakelite.language.tokens import Token, folded, lex, unquote
 
 FIRST_WORDS = frozenset("CHECK PRIMARY UNIQUE FOREIGN REFERENCES".split())
 _NAMED = frozenset("CHECK PRIMARY UNIQUE".split())
 
 
-def names(body: str) -> list[str | None]:
-    """The name of each CHECK, PRIMARY KEY and UNIQUE in a list of columns in brackets, in order; None for one without."""
-    return [_name(body, tokens) for tokens in _starts(body)]
+def names(body: str, kinds: Sequence[str]) -> list[str | None]:
+    """The name of each constraint in a list of columns in brackets; None for one without.
+
+    `kinds`: of the constraints as DuckDB lists them (CHECK, PRIMARY KEY, UNIQUE); those of one kind stand in the order of the text.
+    """
+    found = [(tokens[-1].word, _name(body, tokens)) for tokens in _starts(body)]
+    left = {kind: iter([name for word, name in found if kind.startswith(word)]) for kind in kinds}
+    return [next(left[kind], None) for kind in kinds]
 
 
 def _starts(body: str) -> list[list[Token]]:

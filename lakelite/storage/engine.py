@@ -202,6 +202,15 @@ class Engine:
         files, inline = self._groups(state, chosen, live_only=live_only)
         return scan.addressed(state, files, inline, self._kept(state, files, inline, hot), only)
 
+    def columns(self, state: TableState, fragments: Iterable[Fragment], only: frozenset[str]) -> str:
+        """A SELECT of some columns, hidden ones too, over the live rows of the given fragments. `only`: their folded names."""
+        chosen = list(fragments)
+        table = scan.narrowed(state.table, only)
+        shown = state.defined_as(replace(table, columns=tuple(replace(c, hidden=False) for c in table.columns)))
+        hot = self._hot.tables(shown.table, chosen, self._file, row_ids=False)
+        files, inline = self._groups(shown, chosen)
+        return scan.relation(shown, files, inline, self._kept(state, files, inline, hot))
+
     @staticmethod
     def _groups(state: TableState, fragments: Iterable[Fragment], *, live_only: bool = True) -> tuple[scan.Groups, scan.Groups]:
         chosen = list(fragments)
@@ -255,9 +264,9 @@ class Engine:
     def stage(self, table: Table, *, keyed: bool = False) -> str:
         """The qualified name of a DuckDB table with the columns, NOT NULLs and defaults of `table`, for DuckDB's own INSERT.
 
-        `keyed`: one with its constraints as well, in which nothing is ever put.
+        `keyed`: one with its keys as well, in which nothing is ever put.
         """
-        shown = table if keyed else replace(table, constraints=())
+        shown = replace(table, constraints=table.keys_as_named if keyed else ())
         schema = f"{INTERNAL}.{'keyed' if keyed else 'stage'}_{table.table_id}"
         if self._stages.get(schema) != shown:
             name = f"{schema}.{quote(table.name)}"

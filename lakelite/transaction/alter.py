@@ -32,8 +32,8 @@ def alter_table(execution: Execution, work: ch.Work, operation: st.AlterTable, c
     if operation.what == "rename table":
         return Done(define.defined(_renamed(execution, work, table, operation, call)))
     if operation.what in alter_constraints.HANDLED:
-        done = alter_constraints.changed(execution, work, table, operation)
-        return Done(define.defined(work, conditional=True) if done is None else define.defined(_put(work, done, "schema")))
+        changed = alter_constraints.changed(execution, work, table, operation)
+        return Done(define.defined(_found(work, table) if changed is None else _put(work, changed, "schema")))
     _refuse_reserved(operation)
     described = define.altered(execution, replace(table, constraints=_concerned(table, operation)), operation.change)
     if operation.what == "add" and len(operation.path) == 1:
@@ -42,9 +42,12 @@ def alter_table(execution: Execution, work: ch.Work, operation: st.AlterTable, c
         altered = _dropped(work, table, described.columns)
     else:
         altered = _changed(execution, work, table, operation, described)
-    if altered is None:  # it is so already: who changes the definition decides what is to be done
-        altered = replace(work, changes=replace(work.changes, found=work.changes.found | {table.table_id}))
-    return Done(define.defined(altered))
+    return Done(define.defined(_found(work, table) if altered is None else altered))
+
+
+def _found(work: ch.Work, table: Table) -> ch.Work:
+    """It is so already: who changes the definition decides what is to be done."""
+    return replace(work, changes=replace(work.changes, found=work.changes.found | {table.table_id}))
 
 
 def _refuse_reserved(operation: st.AlterTable) -> None:

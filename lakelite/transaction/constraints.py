@@ -84,10 +84,10 @@ def duplicate_key(key: Constraint, values: Sequence[str]) -> IntegrityError:
 
 def _breaks(execution: Execution, rows: TableState, check: Constraint) -> bool:
     """Whether there is a row for which the expression is false. DuckDB takes it for an integer, and 0 for false."""
-    scan = execution.engine.addressed(rows, rows.fragments.values())
     named = {c.field_id: c.name for c in rows.table.columns}
     columns = [f"{quote(named[field_id])} AS {quote(name)}" for name, field_id in dict.fromkeys(check.columns)]
-    inner = f"SELECT {', '.join(columns) or '1'} FROM ({scan.sql})"
+    wanted = frozenset(fold(named[field_id]) for _, field_id in check.columns) or frozenset(fold(c.name) for c in rows.table.columns[:1])
+    inner = f"SELECT {', '.join(columns) or '1'} FROM ({execution.engine.columns(rows, rows.fragments.values(), wanted)})"
     return bool(execution.engine.run(f"SELECT 1 FROM ({inner}) WHERE CAST(({check.expression}) AS INTEGER) = 0 LIMIT 1"))
 
 
@@ -95,9 +95,9 @@ def column_with_null(execution: Execution, rows: TableState, columns: Sequence[C
     """The first of `columns` in which there is a NULL."""
     if not columns or not rows.fragments:
         return None
-    scan = execution.engine.addressed(rows, rows.fragments.values())
+    there = execution.engine.columns(rows, rows.fragments.values(), frozenset(fold(c.name) for c in columns))
     counted = ", ".join(f"bool_or({quote(c.name)} IS NULL)" for c in columns)
-    found = execution.engine.run(f"SELECT {counted} FROM ({scan.sql})")[0]
+    found = execution.engine.run(f"SELECT {counted} FROM ({there})")[0]
     return next((column for column, has_null in zip(columns, found, strict=True) if has_null), None)
 
 
@@ -138,9 +138,9 @@ def key_names(table: Table, key: Constraint) -> list[str]:
 
 def keys_of(execution: Execution, state: TableState, fragments: Iterable[Fragment], names: Sequence[str]) -> str:
     """A SELECT of the keys, as k0, k1, …, in some fragments of a table."""
-    scan = execution.engine.addressed(state, fragments, only=frozenset(map(fold, names)))
+    rows = execution.engine.columns(state, fragments, frozenset(map(fold, names)))
     columns = ", ".join(f"{quote(name)} AS k{i}" for i, name in enumerate(names))
-    return f"SELECT {columns} FROM ({scan.sql}) WHERE {' AND '.join(f'{quote(name)} IS NOT NULL' for name in names)}"
+    return f"SELECT {columns} FROM ({rows}) WHERE {' AND '.join(f'{quote(name)} IS NOT NULL' for name in names)}"
 
 
 def candidates(rows: TableState, others: TableState, key: Constraint) -> list[Fragment]:

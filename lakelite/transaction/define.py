@@ -97,7 +97,7 @@ def create_table(execution: Execution, work: ch.Work, operation: st.CreateTable,
     if existing is not None and operation.if_not_exists:
         return Done(defined(work, conditional=True))
     described = _described(execution, operation.target, operation.body)
-    names = _distinct(operation.target, constraint_names.names(operation.body))
+    names = _distinct(operation.target, constraint_names.names(operation.body, [kind for kind, *_ in described.constraints]))
     return Done(_put(execution, work, operation.target, existing, described, names=names)[0])
 
 

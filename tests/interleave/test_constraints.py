@@ -355,3 +355,50 @@ def test_a_winner_that_drops_the_key_leaves_nothing_to_conflict_with(connect: Co
     with meeting(lambda: w.execute("ALTER TABLE t DROP CONSTRAINT t_k_pkey")), pytest.raises(ProgrammingError, match="no UNIQUE/PRIMARY KEY"):
         m.execute("INSERT INTO t VALUES (1, 50) ON CONFLICT DO NOTHING")
     assert rows(m) == []
+
+
+def test_an_upsert_keeps_the_names_that_it_was_bound_to(connect: Connect) -> None:
+    m, w = connect(), connect()
+    m.execute(TABLE)
+    m.execute("BEGIN")
+    m.execute("INSERT INTO t VALUES (1, 5) ON CONFLICT (k) DO UPDATE SET v = t.v + excluded.v")
+    w.execute("ALTER TABLE t RENAME COLUMN k TO kk")
+    w.execute("ALTER TABLE t RENAME COLUMN v TO k")
+    w.execute("INSERT INTO t VALUES (1, 10)")
+    m.execute("COMMIT")
+    assert rows(m) == [(1, 15)]
+
+
+def test_a_constraint_that_was_not_there_is_dropped_where_a_winner_adds_it(connect: Connect) -> None:
+    m, w = connect(), connect()
+    m.execute("CREATE TABLE t (k INTEGER)")
+    with meeting(lambda: w.execute("ALTER TABLE t ADD CONSTRAINT small CHECK (k < 9)")):
+        m.execute("ALTER TABLE t DROP CONSTRAINT IF EXISTS small")
+    m.execute("INSERT INTO t VALUES (10)")
+    assert rows(m) == [(10,)]
+
+
+@pytest.mark.parametrize("is_explicit", [True, False])
+def test_at_snapshot_a_key_that_an_update_wrote_and_a_winner_took(connect: Connect, is_explicit: bool) -> None:
+    m, w = connect(isolation="snapshot"), connect()
+    m.execute(TABLE)
+    m.execute(FILLED)
+    m.execute("BEGIN" if is_explicit else "SELECT 1")
+    with pytest.raises(TransactionConflict if is_explicit else IntegrityError), meeting(lambda: w.execute("INSERT INTO t VALUES (10, 10)")):  # noqa: PT012
+        m.execute("UPDATE t SET k = 10 WHERE k = 4")
+        if is_explicit:
+            m.execute("COMMIT")
+    assert rows(m) == [*((k, k) for k in range(6)), (10, 10)]
+
+
+def test_at_snapshot_keys_of_other_rows_do_not_matter(connect: Connect) -> None:
+    m, w = connect(isolation="snapshot"), connect()
+    m.execute(TABLE)
+    m.execute(FILLED)
+    m.execute("BEGIN")
+    m.execute("UPDATE t SET k = k + 20 WHERE k > 3")
+    m.execute("INSERT INTO t VALUES (4, 0)")
+    w.execute("INSERT INTO t VALUES (10, 10)")
+    w.execute("UPDATE t SET v = 9 WHERE k = 1")
+    m.execute("COMMIT")
+    assert rows(m) == [(0, 0), (1, 9), (2, 2), (3, 3), (4, 0), (10, 10), (24, 4), (25, 5)]

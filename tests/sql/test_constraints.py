@@ -220,6 +220,14 @@ def test_names_of_constraints(con: Any) -> None:
         con.execute('ALTER TABLE t ADD CONSTRAINT "POS" CHECK (b > 0)')
 
 
+def test_names_go_with_their_constraints_in_whatever_order_duckdb_lists_these(con: Any) -> None:
+    con.execute("CREATE TABLE t (a INTEGER CONSTRAINT one UNIQUE CONSTRAINT pos CHECK (a > 0) PRIMARY KEY, UNIQUE (a), CONSTRAINT low CHECK (a < 9))")
+    shown = con.execute("SHOW CREATE TABLE t").fetchone()[0]
+    assert all(
+        text in shown for text in ("CONSTRAINT one UNIQUE(a)", "CONSTRAINT pos CHECK((a > 0))", " PRIMARY KEY(a)", " UNIQUE(a)", "low CHECK((a < 9))")
+    )
+
+
 def test_constraints_go_with_the_version_and_with_the_table(con: Any, tmp_path: Path) -> None:
     con.execute("CREATE TABLE t (k INTEGER UNIQUE)")
     con.execute("INSERT INTO t VALUES (1)")
