@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,13 +24,14 @@ from lakelite.composition import Composition, Run, decode_row_map
 from lakelite.contents import Namespace, TableState
 from lakelite.errors import CannotOpen, DataError, InternalError, OperationalError
 from lakelite.mapping.catalog_errors import cannot_open, catalog_error
-from lakelite.model import MAIN_BRANCH, Column, Field, Fragment, Schema, Statistics, Table, fold
+from lakelite.model import MAIN_BRANCH, Column, Field, Fragment, Schema, Statistics, Table, View, fold
 
 APPLICATION_ID = 0x4C4B4C54  # "LKLT"
 SMALLEST_DATABASE_BYTES = 512
 CHECKED_BYTES = 8 * 1024 * 1024
 WAL_BYTES_KEPT = 1024 * 1024  # of the WAL, when it starts anew after a checkpoint
 BUSY_TIMEOUT_MS = 10_000  # only for foreign readers: our own writers queue on the commit lock
+OF_TABLE = 0  # the field id of a comment that is the table's own
 Row = tuple[Any, ...]
 
 
@@ -127,7 +129,11 @@ class Catalog:
     def namespace(self, snapshot_id: int) -> Namespace:
         schemas = {row[0]: Schema(*row) for row in self.rows("schemas", snapshot=snapshot_id)}
         columns = columns_by_table(self.rows("columns", snapshot=snapshot_id))
-        tables = (Table(*(*row, columns.get(row[0], ()))) for row in self.rows("tables", snapshot=snapshot_id))
+        views = {row[0]: View(row[1], tuple(json.loads(row[2]))) for row in self.rows("views", snapshot=snapshot_id)}
+        comments = {(row[0], row[1]): row[2] for row in self.rows("comments", snapshot=snapshot_id)}
+        tables = (
+            _commented(Table(*(*row, columns.get(row[0], ()), views.get(row[0]))), comments) for row in self.rows("tables", snapshot=snapshot_id)
+        )
         return Namespace({fold(s.name): s for s in schemas.values()}, {(fold(t.schema_name), fold(t.name)): t for t in tables})
 
     def table_state(self, table: Table, snapshot_id: int) -> TableState:
@@ -235,6 +241,13 @@ def columns_by_table(rows: Iterable[Row]) -> dict[int, tuple[Column, ...]]:
         table_id: tuple(Column(name=row[3], type=row[4], stored=tree(row), nullable=bool(row[6]), default=row[7]) for row in found)
         for table_id, found in roots.items()
     }
+
+
+def _commented(table: Table, comments: Mapping[tuple[int, int], str]) -> Table:
+    if not comments:
+        return table
+    columns = tuple(replace(c, comment=comments.get((table.table_id, c.field_id))) for c in table.columns)
+    return replace(table, columns=columns, comment=comments.get((table.table_id, OF_TABLE)))
 
 
 def _vector(row: Row) -> deletion.DeletionVector:

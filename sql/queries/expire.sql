@@ -26,6 +26,12 @@ UPDATE tables SET oldest_kept_id = max(oldest_kept_id, :floor) WHERE table_id = 
 -- name: delete_columns
 DELETE FROM columns WHERE end_snapshot_id <= :floor;
 
+-- name: delete_views
+DELETE FROM views WHERE end_snapshot_id <= :floor;
+
+-- name: delete_comments
+DELETE FROM comments WHERE end_snapshot_id <= :floor;
+
 -- name: delete_table_names
 DELETE FROM table_names WHERE end_snapshot_id <= :floor;
 
