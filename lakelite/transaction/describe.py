@@ -28,7 +28,7 @@ def create_view(execution: Execution, work: ch.Work, operation: st.CreateView, c
     if names_database(operation.query):
         raise NotSupportedError("a view that names the database is not supported", hint="write schema.table, or the table alone")
     view = View(operation.query, operation.names)
-    made = _new(execution, work, operation.target, view) if existing is None else replace(existing, view=view)
+    made = _new(execution, work, operation.target, view) if existing is None else replace(existing, view=view, comment=None)
     new = _with(work, made, "create" if existing is None else "schema")
     read = _bind(execution, new, made)
     return Done(define.defined(replace(new, changes=_found(new.changes, read))))
