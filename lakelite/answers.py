@@ -10,7 +10,7 @@ from lakelite.mapping.names import did_you_mean
 from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Table, fold
 from lakelite.transaction import views
 from lakelite.transaction.changes import Work
-from lakelite.transaction.execution import Call, Execution, find_relation, find_table, missing_schema
+from lakelite.transaction.execution import Call, Execution, find_relation, missing_schema
 
 
 def answer(operation: st.Operation, execution: Execution, work: Work, call: Call, lake_name: str) -> look.Answer:
@@ -35,7 +35,7 @@ def answer(operation: st.Operation, execution: Execution, work: Work, call: Call
             found = find_relation(work, operation.target, call)
             return look.describe_table(found if found.view is None else views.described(execution, work, found))
         case st.DescribeHistory():
-            table = find_table(work, operation.target, call) if operation.target else None
+            table = find_relation(work, operation.target, call) if operation.target else None
             return look.describe_history(execution.catalog, table, operation.limit)
         case st.ShowSettings():
             return _settings(operation.name, execution, work)

@@ -163,6 +163,15 @@ class Engine:
         do(f"CREATE OR REPLACE VIEW {quote(view.schema_name)}.{quote(view.name)}{made}\n")
         self._views[key] = (stamp, made)
 
+    def columns_of(self, view: Table) -> list[str]:
+        """The names of the columns of a view that is shown; none of another one, or where its query fails by now."""
+        if (fold(view.schema_name), fold(view.name)) not in self._views:
+            return []
+        try:
+            return [row[0] for row in self.do(f"DESCRIBE {quote(view.schema_name)}.{quote(view.name)}")]
+        except duckdb.Error:
+            return []
+
     def hide(self, table: Table) -> None:
         """The name of a table or a view means nothing any more."""
         self.do(f"DROP VIEW IF EXISTS {quote(table.schema_name)}.{quote(table.name)}")

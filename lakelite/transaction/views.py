@@ -83,7 +83,8 @@ def _add(execution: Execution, namespace: Namespace, found: Found, named: Named,
         elif table_id not in inside:
             _add_view(execution, namespace, found, relation, inside, needed=needed and is_certain)
         elif is_certain:
-            raise ProgrammingError(f"view {relation.qualified} reads itself", hint="CREATE OR REPLACE VIEW gives it another query")
+            hint = "in a view, a name without a schema means what is in the view's own schema first: write main.name for one of main"
+            raise ProgrammingError(f"view {relation.qualified} reads itself", hint=hint)
 
 
 def _add_view(execution: Execution, namespace: Namespace, found: Found, view: Table, inside: tuple[int, ...], *, needed: bool) -> None:

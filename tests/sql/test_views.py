@@ -153,12 +153,19 @@ def test_errors_name_the_view(con: Any) -> None:
     assert rows(con, "SHOW CREATE VIEW v") == rows(con, "SHOW CREATE TABLE v") == [("CREATE VIEW v AS SELECT a FROM t;",)]
 
 
+def test_a_name_that_is_no_column_of_a_view(con: Any) -> None:
+    con.executescript("CREATE TABLE t (a INTEGER, b INTEGER); CREATE VIEW v (x) AS FROM t")
+    with pytest.raises(ProgrammingError, match='column "zz" does not exist') as caught:
+        con.execute("SELECT zz FROM v")
+    assert caught.value.hint == "the columns of v are: x, b"
+
+
 @pytest.mark.parametrize(
     "statement",
     [
         "INSERT INTO v VALUES (1)", "INSERT OVERWRITE v SELECT 1", "UPDATE v SET a = 1", "DELETE FROM v", "TRUNCATE v", "OPTIMIZE v", "VACUUM v",
         "RESTORE TABLE v TO VERSION AS OF 2", "FROM table_changes('v', 1, 2)", "FROM table_changes('main.v', 1, 2)", "ALTER TABLE v DROP a",
-        "COPY v FROM 'x.csv'", "DESCRIBE HISTORY v", "CREATE TABLE n (LIKE v)",
+        "COPY v FROM 'x.csv'", "CREATE TABLE n (LIKE v)",
     ],
 )  # fmt: skip
 def test_a_view_has_no_rows_of_its_own(con: Any, statement: str) -> None:
