@@ -31,7 +31,8 @@ def create_view(execution: Execution, work: ch.Work, operation: st.CreateView, c
     made = _new(execution, work, operation.target, view) if existing is None else replace(existing, view=view, comment=None)
     new = _with(work, made, "create" if existing is None else "schema")
     read = _bind(execution, new, made)
-    return Done(define.defined(replace(new, changes=_found(new.changes, read))))
+    elsewhere = fold(made.schema_name) != MAIN_SCHEMA  # a table that comes into that schema takes the place of one of main in the query
+    return Done(define.defined(replace(new, changes=_found(new.changes, read)), conditional=elsewhere))
 
 
 def _new(execution: Execution, work: ch.Work, target: st.Name, view: View) -> Table:

@@ -182,6 +182,14 @@ def test_a_view_whose_query_fails_on_the_head_is_not_made(pair: tuple[Any, Any],
     assert "x" not in [name for (name,) in rows(pair[1], "SHOW TABLES")]
 
 
+def test_a_table_that_comes_between_a_view_and_the_one_of_main(pair: tuple[Any, Any]) -> None:
+    pair[0].execute("CREATE SCHEMA s")
+    with pytest.raises(ProgrammingError, match='"v" does not exist'):
+        meet(pair, "CREATE VIEW s.x AS SELECT v FROM t", "CREATE TABLE s.t (z INTEGER)")
+    meet(pair, "CREATE VIEW s.y AS SELECT * FROM few", "CREATE TABLE s.few (z INTEGER)")
+    assert [row[0] for row in rows(pair[1], "DESCRIBE s.y")] == ["z"]
+
+
 def test_two_replacements_that_would_read_each_other(pair: tuple[Any, Any]) -> None:
     pair[0].executescript("CREATE VIEW p AS SELECT 1 AS a; CREATE VIEW q AS SELECT 2 AS a")
     with pytest.raises(ProgrammingError, match="reads itself"):
