@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 import duckdb
@@ -52,6 +54,14 @@ def values_of(statement: st.Statement, parameters: Parameters) -> dict[str, Any]
         message = f"the statement has {wanted} parameter{'' if wanted == 1 else 's'}, but the number of values is {len(given)}"
         raise ProgrammingError(message, hint="a parameter is ? or $1, or with a mapping $name or :name")
     return {p: _plain(given[int(p) - 1]) for p in statement.parameters}
+
+
+def path_of(operation: st.Export | st.Import, values: Mapping[str, Any]) -> Path:
+    """The path that a statement names, or that is the value of its parameter; ProgrammingError if that is none."""
+    path = operation.path if operation.path is not None else values[operation.parameter or ""]
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise ProgrammingError("the path has to be a text", hint="pass str(path)")
+    return Path(os.fsdecode(path))
 
 
 def explain_colon(error: ProgrammingError, text: str, parameters: Parameters) -> None:

@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -25,7 +26,7 @@ from lakelite.mapping.names import NO_NAMES, Names
 from lakelite.mapping.ours import mapped, reraise
 from lakelite.model import Isolation
 from lakelite.opening import Opened
-from lakelite.parameters import Parameters, explain_colon, names_of, text_of, values_of
+from lakelite.parameters import Parameters, explain_colon, names_of, path_of, text_of, values_of
 from lakelite.results import Message, Result
 from lakelite.scripts import Script, Where
 from lakelite.settings import level_named
@@ -36,6 +37,8 @@ from lakelite.timeouts import Watch
 from lakelite.transaction.commit import CommitResult
 from lakelite.transaction.execution import Call, Stream
 from lakelite.transaction.transaction import Transaction
+from lakelite.transaction.views import sound
+from lakelite.transfer import export, take_in
 
 _UNLIMITED = nullcontext()
 _LEAVE_THE_BLOCK = "leave the block to commit what it did, or raise an exception in it to roll it back"
@@ -107,9 +110,14 @@ class Session:
         """One statement at a time, in the process that opened the session; errors of other libraries become ours."""
         with self.exclusive():
             self._text = text
-            with self._turns.statement(), self.lake.engine.frames.visible(variables), mapped(text, self._names):
+            with self._framed(text, variables):
                 self.lake.trim()
                 yield
+
+    @contextmanager
+    def _framed(self, text: str, variables: Variables | None = None) -> Iterator[None]:
+        with self._turns.statement(), self.lake.engine.frames.visible(variables), mapped(text, self._names):
+            yield
 
     def check_usable(self) -> None:
         """InterfaceError where the session was closed, or was opened by another process."""
@@ -138,6 +146,8 @@ class Session:
                 return self._savepoint(operation, call)
             case st.Optimize():
                 return self._optimize(operation, call)
+            case st.Export() | st.Import():
+                return self._transfer(operation, values)
             case st.Query() | st.CopyTo():
                 return self._query(statement, values)
             case _ if isinstance(operation, st.Standalone):
@@ -376,6 +386,29 @@ class Session:
         landed, result = landing.optimize(self.lake, operation, call, self._limited(self.lake.engine.stopper))
         self.last_commit = landed or self.last_commit
         return result
+
+    def _transfer(self, operation: st.Export | st.Import, values: Mapping[str, Any]) -> Result:
+        """Many statements as one: in autocommit a transaction of their own, else a part of the open one, of which a failure leaves nothing."""
+        path = path_of(operation, values)
+        if self._tx is None and not self.autocommit:
+            self._tx = self._start(self.isolation)
+        block = object()
+        is_own = self.begin_block(block)
+        try:
+            assert self._tx is not None
+            result = self._export(self._tx, path) if isinstance(operation, st.Export) else take_in(path, self._nested)
+        except BaseException:
+            self.end_block(block, is_own=is_own, failed=True)
+            raise
+        result.messages += self.end_block(block, is_own=is_own, failed=False).messages
+        return result
+
+    def _export(self, tx: Transaction, path: Path) -> Result:
+        return export(tx.work.namespace, sound(tx.execution, tx.work), path, self._nested)
+
+    def _nested(self, statement: st.Statement) -> Result:
+        with self._framed(statement.text):
+            return self._dispatch(statement, {})
 
     # The end.
 

@@ -93,7 +93,7 @@ def read_copy(reader: Reader) -> CopyFrom | CopyTo:
     if reader.accept("FROM"):
         if is_past:
             raise _unchangeable(reader, first + 1)
-        path, parameter = _path(reader)
+        path, parameter = read_path(reader)
         return CopyFrom(target, columns, path, parameter, _options(reader))
     before, behind = reader.tokens[first].start, reader.tokens[reader.index - 1].end
     reader.expect("TO")
@@ -132,11 +132,11 @@ def _check_copy_to(reader: Reader) -> None:
     if reader.sees("("):
         reader.index = reader.after_bracket()
     else:
-        _path(reader)
+        read_path(reader)
     _options(reader)
 
 
-def _path(reader: Reader) -> tuple[str | None, str | None]:
+def read_path(reader: Reader, of: str = "a file") -> tuple[str | None, str | None]:
     """(path, parameter): one of them is None."""
     _refuse_streams(reader)
     token = reader.peek()
@@ -149,7 +149,7 @@ def _path(reader: Reader) -> tuple[str | None, str | None]:
         parameters = splice(reader.source, reader.index, reader.index + 2).parameters
         reader.index += 1
     if not parameters:
-        raise reader.syntax_error("expected the path of a file: a string in single quotes, or a parameter")
+        raise reader.syntax_error(f"expected the path of {of}: a string in single quotes, or a parameter")
     reader.index += 1
     return None, parameters[0]
 

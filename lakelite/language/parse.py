@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from lakelite.errors import NotSupportedError
-from lakelite.language import alter, changes, control, definitions, upkeep, views
+from lakelite.language import alter, changes, control, definitions, transfer, upkeep, views
 from lakelite.language.analyse import is_volatile, mentions, uses_clock
 from lakelite.language.reader import CHANGES, QUERY_HEADS, Reader, refuse_changes_in_ctes, skip_with
 from lakelite.language.refusals import BY_FIRST_WORDS
@@ -60,6 +60,8 @@ _READERS: dict[str, Callable[[Reader], Operation]] = {
     "RESTORE": read_restore,
     "OPTIMIZE": upkeep.read_optimize,
     "CHECK": upkeep.read_check,
+    "EXPORT": transfer.read_export,
+    "IMPORT": transfer.read_import,
 }
 _REFUSED_FIRST = frozenset(words[0] for words, _, _ in BY_FIRST_WORDS)
 _FIRST_WORDS = sorted((set(_READERS) | _REFUSED_FIRST | QUERY_HEADS | {"START", "EXPLAIN"}) - {"("})

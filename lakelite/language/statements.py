@@ -272,6 +272,22 @@ class CopyTo:
 
 
 @dataclass(frozen=True, slots=True)
+class Export:
+    """EXPORT DATABASE: the whole lake as SQL and Parquet, into a directory. `path` or `parameter` says which."""
+
+    path: str | None
+    parameter: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """IMPORT DATABASE: what EXPORT wrote into a directory, or the tables of a DuckDB or SQLite file. `path` or `parameter` says which."""
+
+    path: str | None
+    parameter: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Begin:
     """BEGIN; `isolation` is a level's name, or None: the connection's."""
 
@@ -410,7 +426,8 @@ Operation = (
     Query | CreateSchema | DropSchema | CreateTable | CreateTableAs | CreateTableLike | DropTable | AlterTable
     | CreateView | DropView | RenameView | CommentOn
     | Insert | Delete | Update | Truncate | RestoreTable | CopyFrom | Append | CopyTo
-    | Begin | Commit | ExplainCommit | Rollback | Savepoint | Release | RollbackTo | Optimize | Standalone
+    | Begin | Commit | ExplainCommit | Rollback | Savepoint | Release | RollbackTo | Optimize | Export | Import
+    | Standalone
 )  # fmt: skip
 
 

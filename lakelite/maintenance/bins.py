@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from lakelite.contents import Clutter, TableState
 from lakelite.model import Conjunct, Fragment, Limits
-from lakelite.storage.statistics import fragment_may_match
+from lakelite.storage.statistics import candidates
 
 Bin = tuple[Fragment, ...]
 
@@ -78,7 +78,7 @@ def live_rows(state: TableState, fragment: Fragment) -> int:
 
 
 def _in_order(state: TableState, conditions: Sequence[Conjunct]) -> list[Fragment]:
-    return sorted((f for f in state.fragments.values() if fragment_may_match(f, conditions)), key=lambda f: f.fragment_id)
+    return sorted(candidates(state.fragments.values(), conditions), key=lambda f: f.fragment_id)
 
 
 def _fill(state: TableState, fragment: Fragment, limits: Limits) -> float:

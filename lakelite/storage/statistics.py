@@ -1,7 +1,7 @@
 """Statistics of a fragment's columns, and what they rule out.
 
-Promises: False from `may_match` and `fragment_may_match` means that no row of the fragment meets the condition, by DuckDB's own
-comparison. Whatever is not known, or is compared otherwise in Python than in DuckDB, may match.
+Promises: no row of a fragment that `candidates` leaves out meets the condition, by DuckDB's own comparison. Whatever is not known, or is
+compared otherwise in Python than in DuckDB, may match.
 Never: input or output.
 
 A column keeps its statistics when it is renamed or widened (INTEGER to BIGINT, DATE to TIMESTAMP): bounds are read by the
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -81,32 +81,35 @@ def _from_one(field: Field, found: Mapping[str, str]) -> Statistics:
     )
 
 
-def fragment_may_match(fragment: Fragment, conjuncts: Iterable[Conjunct]) -> bool:
-    """Whether the fragment can hold a row that meets all of the conditions."""
-    for conjunct in conjuncts:
-        known = next((statistics for statistics in fragment.statistics if statistics.field_id == conjunct.field_id), None)
-        if not may_match(known, fragment.row_count, conjunct):
-            return False
-    return True
+def candidates(fragments: Iterable[Fragment], conjuncts: Iterable[Conjunct]) -> Iterator[Fragment]:
+    """Those of the fragments that can hold a row that meets all of the conditions."""
+    wanted = [(conjunct, [_key(conjunct.type, value) for value in conjunct.values]) for conjunct in conjuncts]
+    for fragment in fragments:
+        for conjunct, keys in wanted:
+            if not _may_match(fragment, conjunct, keys):
+                break
+        else:
+            yield fragment
 
 
-def may_match(statistics: Statistics | None, row_count: int, conjunct: Conjunct) -> bool:
-    """Whether one of `row_count` rows with these statistics can meet the condition."""
-    if statistics is None:
+def _may_match(fragment: Fragment, conjunct: Conjunct, keys: Sequence[_Key | None]) -> bool:
+    """Whether a row of the fragment can meet the condition, whose values are `keys`."""
+    for known in fragment.statistics:
+        if known.field_id == conjunct.field_id:
+            break
+    else:
         return True
     if conjunct.operator == "is null":
-        return statistics.null_count != 0
-    if statistics.null_count == row_count:
+        return known.null_count != 0
+    if known.null_count == fragment.row_count:
         return False
     if conjunct.operator == "is not null":
         return True
-    lowest, highest = _bounds(statistics, conjunct.type)
-    return any(_within(lowest, highest, conjunct.operator, _key(conjunct.type, value)) for value in conjunct.values)
+    lowest, highest = _bounds(known, conjunct.type)
+    return any(wanted is None or _within(lowest, highest, conjunct.operator, wanted) for wanted in keys)
 
 
-def _within(lowest: _Key | None, highest: _Key | None, operator: str, wanted: _Key | None) -> bool:
-    if wanted is None:
-        return True
+def _within(lowest: _Key | None, highest: _Key | None, operator: str, wanted: _Key) -> bool:
     may_reach_down = lowest is None or lowest < wanted or (lowest == wanted and operator != "<")
     may_reach_up = highest is None or highest > wanted or (highest == wanted and operator != ">")
     return (operator in (">", ">=") or may_reach_down) and (operator in ("<", "<=") or may_reach_up)

@@ -30,6 +30,7 @@ from lakelite.transaction.view import LakeView
 
 CHECKPOINT_BYTES = 4 * 1024 * 1024
 RECORDED_CHARACTERS = 4_000
+FEW_WINNERS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,13 @@ def commit(tx: Transaction, landing: Landing) -> CommitResult:
 
 
 def _catch_up(tx: Transaction, landing: Landing) -> tuple[Resolution, ...]:
-    """What can be resolved before the lock is taken, so that others need not wait for it."""
-    if tx.base.snapshot_id == landing.catalog.head() or tx.work.changes.only_appends:
+    """What can be resolved before the lock is taken, so that others need not wait for it.
+
+    Meeting a few winners by positions costs less than meeting them twice: those that land while one waits are met under the lock anyway.
+    """
+    behind = landing.catalog.head() - tx.base.snapshot_id
+    changes = tx.work.changes
+    if behind == 0 or changes.only_appends or (behind <= FEW_WINNERS and not (changes.reads or changes.shown or changes.defines)):
         return ()
     return take(tx, meet(tx, landing.catalog))
 

@@ -23,7 +23,7 @@ from lakelite.mapping.names import did_you_mean, listed
 from lakelite.model import ROW_ID_FIELD, Column, Conjunct, Fragment, Table, fold, quote
 from lakelite.storage import fragment as fragments
 from lakelite.storage.scan import Addressed
-from lakelite.storage.statistics import fragment_may_match
+from lakelite.storage.statistics import candidates
 from lakelite.transaction import changes as ch
 from lakelite.transaction.execution import Call, Execution
 from lakelite.transaction.source import QUERY_WORD, Reads, execute, prepare, render, used_values
@@ -84,7 +84,7 @@ def finds_nothing(execution: Execution, work: ch.Work, table: Table, operation: 
         return False
     where = _unqualified(render(execution, work, operation.where, call), table, operation)
     conditions = _conditions(table, where, operation.alias or table.name, call.values)
-    return not any(fragment_may_match(f, conditions) for f in execution.state(work, table).fragments.values())
+    return not any(True for _ in candidates(execution.state(work, table).fragments.values(), conditions))
 
 
 def _leniently(run: Callable[[bool], Matched], state: TableState) -> Matched:
@@ -204,7 +204,7 @@ def _frame(
     scan = execution.engine.addressed(state, _pruned(state, where, name, call.values), live_only=live_only, only=only)
     condition = f" WHERE ({where}\n)" if where is not None else ""
     if operation.row_local or not any(_names_alone(text, name) for text in (condition, *values)):
-        return _Frame(scan, quote(name), condition, ctes, f"({scan.sql}) AS {quote(name)}", quote(name))
+        return _Frame(scan, quote(name), condition, ctes, scan.rows(quote(name), condition, *values), quote(name))
     # The table's name as a value is the whole row, which must not hold the address: the rows stand beside the scan, not for it.
     hidden = ", ".join([scan.source, scan.position, scan.row_id, *(f"{quote(c.name)} AS _lake_{i}" for i, c in enumerate(table.columns))])
     shown = ", ".join(f"_lake_scan._lake_{i} AS {quote(c.name)}" for i, c in enumerate(table.columns) if not c.hidden)
@@ -266,7 +266,7 @@ def _pruned(state: TableState, where: str | None, name: str, values: Mapping[str
     if where is None or len(state.fragments) < 2:
         return state.fragments.values()
     conditions = _conditions(state.table, where, name, values)
-    return [f for f in state.fragments.values() if fragment_may_match(f, conditions)]
+    return list(candidates(state.fragments.values(), conditions))
 
 
 def _conditions(table: Table, where: str, name: str, values: Mapping[str, Any]) -> tuple[Conjunct, ...]:

@@ -19,7 +19,7 @@ from lakelite.language import statements as st
 from lakelite.language.parse import parse_script
 from lakelite.language.scans import scans
 from lakelite.model import Conjunct, Table, quote
-from lakelite.storage.statistics import fragment_may_match
+from lakelite.storage.statistics import candidates
 from lakelite.transaction import changes as ch
 from lakelite.transaction import row_ids
 from lakelite.transaction.binding import is_replaced, lost
@@ -76,7 +76,7 @@ def _reads(tx: Transaction, events: Sequence[Event], table: Table) -> Iterator[t
 
 def _holds_one(tx: Transaction, state: TableState, conjuncts: tuple[Conjunct, ...]) -> bool:
     """Whether a row of `state` meets them all; an error counts as yes."""
-    if not any(fragment_may_match(fragment, conjuncts) for fragment in state.fragments.values()):
+    if not any(True for _ in candidates(state.fragments.values(), conjuncts)):
         return False
     text, values = _query(state.table, conjuncts)
     view = LakeView(tx.execution.catalog, tx.base.snapshot_id, tx.base.namespace, {state.table.table_id: state})

@@ -154,7 +154,25 @@ def texts(execution: Execution, namespace: Namespace) -> list[tuple[Table, str |
     return [(one.view, one.text) for one in found.views.values()] + [(view, None) for view in broken]
 
 
+def sound(execution: Execution, work: ch.Work) -> list[Table]:
+    """The views whose query does not fail now, each behind those that it reads."""
+    found: list[Table] = []
+    for view, _ in texts(execution, work.namespace):
+        try:
+            described(execution, work, view)
+        except Error:
+            continue
+        found.append(view)
+    return found
+
+
 # History.
+
+
+def reads_history(view: Table) -> bool:
+    """Whether the query of a view names versions of this lake."""
+    assert view.view is not None
+    return any(not isinstance(part, str) for part in parse_view(view.view.query).parts)
 
 
 def filled(execution: Execution, hole: st.Hole, call: Call) -> str:
