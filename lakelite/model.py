@@ -99,10 +99,14 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a view shows: `query`, as the user wrote it; `names`: those that its first columns have instead of their own."""
+    """What a view shows: `query`, as the user wrote it; `names`: those that its first columns have instead of their own.
+
+    `comments`: (name of a column, comment).
+    """
 
     query: str
     names: tuple[str, ...] = ()
+    comments: tuple[tuple[str, str], ...] = ()
 
     @property
     def listed(self) -> str:

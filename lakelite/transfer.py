@@ -62,7 +62,7 @@ def export(namespace: Namespace, views: Sequence[Table], directory: Path, run: R
     except BaseException:
         _remove(directory, [*files, LOAD_FILE, SCHEMA_FILE], whole=is_new)
         raise
-    left_out = sorted(view.qualified for view in namespace.views if view not in shown)
+    left_out = sorted({view.qualified for view in namespace.views} - {view.qualified for view in shown})
     messages = [(errors.Warning, f"view {name} was left out: its query fails, or reads history, which is not exported") for name in left_out]
     return Result(_EXPORTED, rows=[(len(tables), rows, str(directory))], messages=messages)
 

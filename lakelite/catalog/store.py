@@ -129,7 +129,7 @@ class Catalog:
     def namespace(self, snapshot_id: int) -> Namespace:
         schemas = {row[0]: Schema(*row) for row in self.rows("schemas", snapshot=snapshot_id)}
         columns = columns_by_table(self.rows("columns", snapshot=snapshot_id))
-        views = {row[0]: View(row[1], tuple(json.loads(row[2]))) for row in self.rows("views", snapshot=snapshot_id)}
+        views = {row[0]: _view(row) for row in self.rows("views", snapshot=snapshot_id)}
         comments = {(row[0], row[1]): row[2] for row in self.rows("comments", snapshot=snapshot_id)}
         tables = (
             _commented(Table(*(*row, columns.get(row[0], ()), views.get(row[0]))), comments) for row in self.rows("tables", snapshot=snapshot_id)
@@ -241,6 +241,10 @@ def columns_by_table(rows: Iterable[Row]) -> dict[int, tuple[Column, ...]]:
         table_id: tuple(Column(name=row[3], type=row[4], stored=tree(row), nullable=bool(row[6]), default=row[7]) for row in found)
         for table_id, found in roots.items()
     }
+
+
+def _view(row: Row) -> View:
+    return View(row[1], tuple(json.loads(row[2])), tuple((name, comment) for name, comment in json.loads(row[3])))
 
 
 def _commented(table: Table, comments: Mapping[tuple[int, int], str]) -> Table:

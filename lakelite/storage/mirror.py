@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 
 from lakelite.contents import Namespace
-from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Table, literal, quote
+from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Table, fold, literal, quote
 
 MIRROR = "lake_internal_mirror"
 _OURS = f"system.main.duckdb_schemas() s ON s.database_name = 'memory' AND s.schema_name = f.schema_name WHERE f.database_name = '{MIRROR}'"
@@ -63,16 +63,21 @@ class Mirror:
         try:
             self._do(f"USE {MIRROR}.{MAIN_SCHEMA}")
             for view, query in views:
-                name = f"{quote(view.schema_name)}.{quote(view.name)}"
-                try:
-                    assert view.view is not None
-                    self._do(f"CREATE OR REPLACE VIEW {name}{view.view.listed} AS {query or _BROKEN}\n")
-                except duckdb.Error:
-                    self._do(f"CREATE OR REPLACE VIEW {name} AS {_BROKEN}")
-                for comment in _comments("VIEW", name, view):
-                    self._do(comment)
+                self._show_one(view, query or _BROKEN)
         finally:
             self._do("USE memory.main")
+
+    def _show_one(self, view: Table, query: str) -> None:
+        assert view.view is not None
+        name = f"{quote(view.schema_name)}.{quote(view.name)}"
+        try:
+            self._do(f"CREATE OR REPLACE VIEW {name}{view.view.listed} AS {query}\n")
+        except duckdb.Error:
+            self._do(f"CREATE OR REPLACE VIEW {name} AS {_BROKEN}")
+        there = {fold(row[0]) for row in self._do(f"DESCRIBE {name}")}
+        columns = [f"COMMENT ON COLUMN {name}.{quote(c)} IS {literal(comment)}" for c, comment in view.view.comments if fold(c) in there]
+        for comment in [*_comments("VIEW", name, view), *columns]:
+            self._do(comment)
 
     def _gone(self, namespace: Namespace) -> list[str]:
         gone = {k: t for k, t in self._tables.items() if k not in namespace.tables or (namespace.tables[k].view is None) != (t.view is None)}

@@ -86,22 +86,25 @@ def _another_kind(found: Table, call: Call, name: st.Name, what: str, hint: str)
 def comment_on(execution: Execution, work: ch.Work, operation: st.CommentOn, call: Call) -> Done:
     old = find_relation(work, operation.target, call)
     comment = execution.engine.do(f"SELECT {operation.comment}")[0][0]
-    new = replace(old, comment=comment) if operation.column is None else _commented(old, operation, operation.column, comment, call)
+    if operation.column is None:
+        new = replace(old, comment=comment)
+    else:
+        new = _commented(execution, work, old, operation, operation.column, comment, call)
     if new == old:
         return Done(define.defined(replace(work, changes=_found(work.changes, [old.table_id]))))
     return Done(define.defined(_with(work, new, "extend")))
 
 
-def _commented(table: Table, operation: st.CommentOn, column: str, comment: str | None, call: Call) -> Table:
-    if table.view is not None:
-        raise NotSupportedError(
-            "COMMENT ON COLUMN of a view is not supported yet", hint="COMMENT ON VIEW, or on the column of the table that it reads"
-        )
-    names = [c.name for c in table.columns]
+def _commented(execution: Execution, work: ch.Work, table: Table, operation: st.CommentOn, column: str, comment: str | None, call: Call) -> Table:
+    shown = table if table.view is None else views.described(execution, work, table)
+    names = [c.name for c in shown.columns]
     if fold(column) not in map(fold, names):
-        hint = did_you_mean(column, names, f"its columns are: {listed(names)}")
-        raise ProgrammingError(f'table {table.qualified} has no column "{column}"', hint=hint, position=Position.at(call.text, operation.offset))
-    return replace(table, columns=tuple(replace(c, comment=comment) if fold(c.name) == fold(column) else c for c in table.columns))
+        kind, hint = "table" if table.view is None else "view", did_you_mean(column, names, f"its columns are: {listed(names)}")
+        raise ProgrammingError(f'{kind} {table.qualified} has no column "{column}"', hint=hint, position=Position.at(call.text, operation.offset))
+    if table.view is None:
+        return replace(table, columns=tuple(replace(c, comment=comment) if fold(c.name) == fold(column) else c for c in table.columns))
+    others = tuple(pair for pair in table.view.comments if fold(pair[0]) != fold(column))
+    return replace(table, view=replace(table.view, comments=others if comment is None else (*others, (column, comment))))
 
 
 # Tables like others.

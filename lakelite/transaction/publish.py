@@ -151,7 +151,8 @@ def _add_columns(writer: Writer, snapshot: int, table: Table) -> None:
 def _describe(writer: Writer, snapshot: int, table: Table) -> None:
     """The query of a view, and comments."""
     if table.view is not None:
-        writer.run("add_view", table_id=table.table_id, text=table.view.query, names=json.dumps(table.view.names), snapshot=snapshot)
+        names, comments = json.dumps(table.view.names), json.dumps(table.view.comments)
+        writer.run("add_view", table_id=table.table_id, text=table.view.query, names=names, comments=comments, snapshot=snapshot)
     commented = [(OF_TABLE, table.comment), *((column.field_id, column.comment) for column in table.columns)]
     for field_id, comment in commented:
         if comment is not None:

@@ -138,8 +138,10 @@ def described(execution: Execution, work: ch.Work, view: Table) -> Table:
 
 
 def _with_columns(execution: Execution, view: Table, name: str) -> Table:
+    assert view.view is not None
     rows = execution.engine.do(f"DESCRIBE {name}")
-    return replace(view, columns=tuple(Column(row[0], row[1], Field(0, row[0], row[1])) for row in rows))
+    comments = {fold(column): comment for column, comment in view.view.comments}
+    return replace(view, columns=tuple(Column(r[0], r[1], Field(0, r[0], r[1]), comment=comments.get(fold(r[0]))) for r in rows))
 
 
 def texts(execution: Execution, namespace: Namespace) -> list[tuple[Table, str | None]]:
@@ -155,14 +157,13 @@ def texts(execution: Execution, namespace: Namespace) -> list[tuple[Table, str |
 
 
 def sound(execution: Execution, work: ch.Work) -> list[Table]:
-    """The views whose query does not fail now, each behind those that it reads."""
+    """The views whose query does not fail now, with the columns that they have, each behind those that it reads."""
     found: list[Table] = []
     for view, _ in texts(execution, work.namespace):
         try:
-            described(execution, work, view)
+            found.append(described(execution, work, view))
         except Error:
             continue
-        found.append(view)
     return found
 
 

@@ -42,7 +42,7 @@ VALUES (:table_id, :field_id, :parent, :position, :name, :declared_type, :stored
 UPDATE columns SET end_snapshot_id = :snapshot WHERE table_id = :table_id AND end_snapshot_id IS NULL;
 
 -- name: add_view
-INSERT INTO views (table_id, query, names, begin_snapshot_id) VALUES (:table_id, :text, :names, :snapshot);
+INSERT INTO views (table_id, query, names, comments, begin_snapshot_id) VALUES (:table_id, :text, :names, :comments, :snapshot);
 
 -- name: end_view
 UPDATE views SET end_snapshot_id = :snapshot WHERE table_id = :table_id AND end_snapshot_id IS NULL;

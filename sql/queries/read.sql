@@ -32,7 +32,7 @@ FROM table_names n JOIN schemas s ON s.schema_id = n.schema_id
 WHERE n.begin_snapshot_id <= :snapshot AND (n.end_snapshot_id IS NULL OR n.end_snapshot_id > :snapshot);
 
 -- name: views
-SELECT table_id, query, names FROM views WHERE begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot);
+SELECT table_id, query, names, comments FROM views WHERE begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot);
 
 -- name: comments
 SELECT table_id, field_id, comment FROM comments WHERE begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot);

@@ -74,10 +74,10 @@ from s.v; insert into s.t values (7); from s.v; create view w as from s.t; from 
 create view s.x as select * from v; from s.x; create view y as select * from v; drop table s.t; from s.v; from s.x; create view v as select 5 as main; from s.x;
 drop schema s; drop schema s cascade; from s.v; from w; from v""",
     "comments": """create table t (a integer, g integer); create view v as select 1 as a; comment on table t is 'T''s'; comment on column t.a is 'col a';
-comment on view v is 'shown'; alter table t rename a to z; alter table t alter z type bigint; alter table t alter z type varchar; alter table t add column q integer;
+comment on view v is 'shown'; comment on column v.a is 'of a view'; comment on column v.nope is 'x'; alter table t rename a to z; alter table t alter z type bigint; alter table t alter z type varchar; alter table t add column q integer;
 alter table t alter q set default 4; alter table t rename to u; comment on column u.nope is 'x'; comment on table nope is 'x'; comment on column nope.z is 'x';
 comment on table u is 3; comment on table u is 'a' || 'b'; comment on column main.u.g is $$dollar$$; comment on column u.q is 'tab\t'; comment on table main.u is '';
-comment on column z is 'x'; alter view v rename to w; comment on table w is 'a view too'; create or replace view w as select 2 as a; comment on schema main is 'x'""",
+comment on column z is 'x'; alter view v rename to w; comment on table w is 'a view too'; comment on column main.w.A is 'other'; select 1; create or replace view w as select 2 as a; comment on schema main is 'x'""",
     "comments that go": """create table t (a integer, b integer); comment on table t is 'x'; comment on column t.a is 'y'; comment on column t.b is 'z';
 comment on column t.b is null; alter table t drop column a; comment on table t is null; comment on table t is 'again'; create or replace table t (b integer);
 comment on column t.b is 'w'; alter table t alter b set not null; create or replace table t as select 1 as b""",
@@ -225,7 +225,7 @@ def test_views_expire_with_their_versions(con: Any) -> None:
         "CREATE VIEW v AS SELECT 1 AS a; COMMENT ON VIEW v IS 'x'; CREATE OR REPLACE VIEW v AS SELECT 2 AS a; DROP VIEW v; CREATE VIEW v AS SELECT 3 AS a"
     )
     con.execute("VACUUM RETAIN 0 HOURS")
-    assert con._session.lake.catalog.rows("views", snapshot=5) == [(2, "SELECT 3 AS a", "[]")]
+    assert con._session.lake.catalog.rows("views", snapshot=5) == [(2, "SELECT 3 AS a", "[]", "[]")]
     assert rows(con, "FROM v") == [(3,)]
     assert rows(con, "CHECK LAKE") == []
 
