@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from lakelite.catalog import look
-from lakelite.errors import NotSupportedError, ProgrammingError
+from lakelite.errors import Error, NotSupportedError, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.language.tokens import shown_name
 from lakelite.mapping.names import did_you_mean
 from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Constraint, Table, fold
+from lakelite.transaction import views
 from lakelite.transaction.changes import Work
-from lakelite.transaction.execution import Call, Execution, find_table, missing_schema
-from lakelite.transaction.versions import past_state
+from lakelite.transaction.execution import Call, Execution, find_relation, missing_schema
 
 
 def answer(operation: st.Operation, execution: Execution, work: Work, call: Call, lake_name: str) -> look.Answer:
     """The answer to a statement that only looks, as a transaction sees the lake; raises the statement's ordinary error."""
     match operation:
         case st.ShowTables(everything=True):
-            return look.show_all_tables(work.namespace, lake_name)
+            tables = [_described(execution, work, t) for t in work.namespace.tables.values()]
+            return look.show_all_tables(tables, lake_name)
         case st.ShowTables():
             schema = operation.schema or MAIN_SCHEMA
             if fold(schema) not in work.namespace.schemas and fold(schema) != RESERVED_SCHEMA:
@@ -26,11 +27,15 @@ def answer(operation: st.Operation, execution: Execution, work: Work, call: Call
         case st.ShowSchemas():
             return look.show_schemas(work.namespace, lake_name)
         case st.ShowCreateTable():
-            return look.show_create_table(create_table(_table(operation, execution, work, call)))
+            made = _table(operation, execution, work, call)
+            return look.show_create_table(create_table(made) if made.view is None else views.statement(made))
+        case st.DescribeTable() if operation.at is not None:
+            return look.describe_table(views.described_at(execution, operation.at, call))
         case st.DescribeTable():
-            return look.describe_table(_table(operation, execution, work, call))
+            found = find_relation(work, operation.target, call)
+            return look.describe_table(found if found.view is None else views.described(execution, work, found))
         case st.DescribeHistory():
-            table = find_table(work, operation.target, call) if operation.target else None
+            table = find_relation(work, operation.target, call) if operation.target else None
             return look.describe_history(execution.catalog, table, operation.limit)
         case st.ShowSettings():
             return _settings(operation.name, execution, work)
@@ -52,10 +57,21 @@ def _constraint(constraint: Constraint) -> str:
     return text if constraint.name is None else f"CONSTRAINT {shown_name(constraint.name)} {text}"
 
 
-def _table(operation: st.ShowCreateTable | st.DescribeTable, execution: Execution, work: Work, call: Call) -> Table:
+def _described(execution: Execution, work: Work, table: Table) -> Table:
+    """The table, or the view with the columns that it has now; without any where its query fails."""
+    if table.view is None:
+        return table
+    try:
+        return views.described(execution, work, table)
+    except Error:
+        return table
+
+
+def _table(operation: st.ShowCreateTable, execution: Execution, work: Work, call: Call) -> Table:
+    """The table or view that is asked for."""
     if operation.at is not None:
-        return past_state(execution, operation.at, call)[1].table
-    return find_table(work, operation.target, call)
+        return views.past(execution, operation.at, call)[1]
+    return find_relation(work, operation.target, call)
 
 
 def _settings(name: str | None, execution: Execution, work: Work) -> look.Answer:
@@ -68,4 +84,4 @@ def _settings(name: str | None, execution: Execution, work: Work) -> look.Answer
         known = [*(setting for setting, *_ in execution.settings()), *(t.qualified for t in work.namespace.tables.values())]
         hint = did_you_mean(name or "", known, "SHOW ALL lists the settings, SHOW ALL TABLES the tables")
         raise ProgrammingError(f'"{name}" is neither a setting nor a table', hint=hint)
-    return look.describe_table(table)
+    return look.describe_table(table if table.view is None else views.described(execution, work, table))

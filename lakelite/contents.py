@@ -78,7 +78,7 @@ class TableState:
 
 @dataclass(frozen=True, eq=False)
 class Namespace:
-    """Schemas and tables by folded name. `stamp` as in TableState."""
+    """Schemas, and tables and views by folded name. `stamp` as in TableState."""
 
     schemas: Mapping[str, Schema]
     tables: Mapping[tuple[str, str], Table]
@@ -88,8 +88,12 @@ class Namespace:
     def by_id(self) -> Mapping[int, Table]:
         return {t.table_id: t for t in self.tables.values()}
 
+    @cached_property
+    def views(self) -> tuple[Table, ...]:
+        return tuple(t for t in self.tables.values() if t.view is not None)
+
     def find(self, schema: str | None, name: str) -> Table | None:
-        """The table of that name; without a schema, of `main`."""
+        """The table or view of that name; without a schema, of `main`."""
         return self.tables.get((fold(schema or MAIN_SCHEMA), fold(name)))
 
     def with_table(self, table: Table) -> Namespace:

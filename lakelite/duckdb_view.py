@@ -15,6 +15,7 @@ import duckdb
 
 from lakelite.forks import never_ended_by_a_child
 from lakelite.lake import Lake
+from lakelite.model import Table
 from lakelite.storage.engine import Engine, open_again
 from lakelite.transaction.view import LakeView
 
@@ -49,6 +50,22 @@ def open_view(lake: Lake, view: LakeView | None) -> duckdb.DuckDBPyConnection:
     return connection
 
 
+def _show_views(engine: Engine, view: LakeView) -> None:
+    """Shows the views, each as soon as what it reads is there. Left out are those that read history or system views, and those whose query fails."""
+    left = list(view.namespace.views)
+    while left:
+        failed: list[Table] = []
+        for table in left:
+            assert table.view is not None
+            try:
+                engine.show_view(table, table.view.query, view.namespace.stamp)
+            except duckdb.Error:
+                failed.append(table)
+        if len(failed) == len(left):
+            return
+        left = failed
+
+
 def _filled(lake: Lake, view: LakeView) -> duckdb.DuckDBPyConnection:
     """DuckDB opens only files read-only. They are gone from the directory once they are open, so that nothing of them is ever left."""
     spill = lake.spill_folder()
@@ -59,5 +76,7 @@ def _filled(lake: Lake, view: LakeView) -> duckdb.DuckDBPyConnection:
             for schema in view.namespace.schemas.values():
                 engine.need_schema(schema.name)
             for table in view.namespace.tables.values():
-                engine.show(view.state(table))
+                if table.view is None:
+                    engine.show(view.state(table))
+            _show_views(engine, view)
         return open_again(folder, spill)

@@ -61,7 +61,8 @@ class Lake:
     def names(self, namespace: Namespace) -> Names:
         """What a statement can name, for the words of its error."""
         tables = {f"{RESERVED_SCHEMA}.{name}": tuple(column for column, _ in view.columns) for name, view in VIEWS.items()}
-        tables |= {t.qualified: tuple(c.name for c in t.columns) for t in namespace.tables.values()}
+        tables |= {t.qualified: tuple(c.name for c in t.columns) for t in namespace.tables.values() if t.view is None}
+        tables |= {v.qualified: tuple(self.engine.columns_of_view(v)) for v in namespace.views}
         return Names(tables, [s.name for s in namespace.schemas.values()], self._known, self.engine.frames.described)
 
     def _known(self, kind: str) -> list[str]:

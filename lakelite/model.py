@@ -68,7 +68,7 @@ class Field:
 class Column:
     """A column of a table. `type` is the declared DuckDB type; `stored` the tree that the files hold; `default` SQL text or None.
 
-    `hidden`: it is not seen by a transaction that is moved to a snapshot where it is new (transaction/binding.py).
+    `hidden`: it is not seen by a transaction that is moved to a snapshot where it is new (transaction/binding.py). `comment`: of COMMENT ON.
     """
 
     name: str
@@ -77,6 +77,7 @@ class Column:
     nullable: bool = True
     default: str | None = None
     hidden: bool = False
+    comment: str | None = None
 
     @property
     def field_id(self) -> int:
@@ -126,8 +127,25 @@ class Constraint:
 
 
 @dataclass(frozen=True, slots=True)
+class View:
+    """What a view shows: `query`, as the user wrote it; `names`: those that its first columns have instead of their own.
+
+    `comments`: (name of a column, comment).
+    """
+
+    query: str
+    names: tuple[str, ...] = ()
+    comments: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def listed(self) -> str:
+        """The names as SQL: ` (a, b)`, or nothing."""
+        return f" ({', '.join(map(quote, self.names))})" if self.names else ""
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
-    """A table's identity, name, columns and constraints, as of one snapshot."""
+    """A table's identity, name, columns and constraints, as of one snapshot; or those of a view, which has no columns and no rows of its own."""
 
     table_id: int
     schema_id: int
@@ -135,6 +153,8 @@ class Table:
     name: str
     columns: tuple[Column, ...]
     constraints: tuple[Constraint, ...] = ()
+    view: View | None = None
+    comment: str | None = None
 
     @property
     def visible(self) -> tuple[Column, ...]:

@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -36,6 +37,7 @@ from lakelite.timeouts import Watch
 from lakelite.transaction.commit import CommitResult
 from lakelite.transaction.execution import Call, Stream
 from lakelite.transaction.transaction import Transaction
+from lakelite.transaction.views import sound
 from lakelite.transfer import export, take_in
 
 _Again = Callable[[int], Batches] | None
@@ -403,12 +405,15 @@ class Session:
         is_own = self.begin_block(block)
         try:
             assert self._tx is not None
-            result = export(self._tx.work.namespace, path, self._nested) if isinstance(operation, st.Export) else take_in(path, self._nested)
+            result = self._export(self._tx, path) if isinstance(operation, st.Export) else take_in(path, self._nested)
         except BaseException:
             self.end_block(block, is_own=is_own, failed=True)
             raise
         result.messages += self.end_block(block, is_own=is_own, failed=False).messages
         return result
+
+    def _export(self, tx: Transaction, path: Path) -> Result:
+        return export(tx.work.namespace, sound(tx.execution, tx.work), path, self._nested)
 
     def _nested(self, statement: st.Statement) -> Result:
         with self._framed(statement.text):

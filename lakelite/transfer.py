@@ -8,7 +8,7 @@ Never looks into the catalog.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +26,8 @@ from lakelite.results import Message, Result
 from lakelite.scripts import Script
 from lakelite.storage import databases
 from lakelite.storage.foreign import Rows
+from lakelite.transaction.views import reads_history
+from lakelite.transaction.views import statement as create_view
 
 Run = Callable[[st.Statement], Result]
 
@@ -34,8 +36,10 @@ _EXPORTED = (("tables", "BIGINT"), ("rows", "BIGINT"), ("directory", "VARCHAR"))
 _IMPORTED = (("tables", "BIGINT"), ("rows", "BIGINT"))
 
 
-def export(namespace: Namespace, directory: Path, run: Run) -> Result:
+def export(namespace: Namespace, views: Sequence[Table], directory: Path, run: Run) -> Result:
     """Writes every table of `namespace` into a directory, which is made, or is there and empty. One row: tables, rows, directory.
+
+    `views`: those whose query does not fail, each behind those that it reads. The others, and those that read history, are left out with a message.
 
     OperationalError: it cannot be written, or something is in it; DataError: a value that its text does not hold. Nothing is left then.
     """
@@ -44,7 +48,7 @@ def export(namespace: Namespace, directory: Path, run: Run) -> Result:
             raise OperationalError(f"{directory} is there already, and not an empty directory", hint="name a new directory")
         is_new = not directory.exists()
         directory.mkdir(parents=True, exist_ok=True)
-    tables = sorted(namespace.tables.values(), key=lambda t: (t.schema_name != MAIN_SCHEMA, t.schema_name, t.name))
+    tables = sorted((t for t in namespace.tables.values() if t.view is None), key=lambda t: (t.schema_name != MAIN_SCHEMA, t.schema_name, t.name))
     files = _file_names(tables)
     try:
         rows = sum(_write_table(table, directory / file, run) for table, file in zip(tables, files, strict=True))
@@ -52,11 +56,22 @@ def export(namespace: Namespace, directory: Path, run: Run) -> Result:
             schemas = [f"CREATE SCHEMA {shown_name(s.name)};" for s in namespace.schemas.values() if s.name != MAIN_SCHEMA]
             loads = [f"COPY {_shown(t)} FROM {literal(str(directory / f))} (FORMAT 'parquet');" for t, f in zip(tables, files, strict=True)]
             _write(directory / LOAD_FILE, loads)
-            _write(directory / SCHEMA_FILE, [*schemas, *map(create_table, tables)])
+            shown = [view for view in views if not reads_history(view)]
+            described = [text for relation in (*tables, *shown) for text in _comments(relation)]
+            _write(directory / SCHEMA_FILE, [*schemas, *map(create_table, tables), *map(create_view, shown), *described])
     except BaseException:
         _remove(directory, [*files, LOAD_FILE, SCHEMA_FILE], whole=is_new)
         raise
-    return Result(_EXPORTED, rows=[(len(tables), rows, str(directory))])
+    left_out = sorted({view.qualified for view in namespace.views} - {view.qualified for view in shown})
+    messages = [(errors.Warning, f"view {name} was left out: its query fails, or reads history, which is not exported") for name in left_out]
+    return Result(_EXPORTED, rows=[(len(tables), rows, str(directory))], messages=messages)
+
+
+def _comments(relation: Table) -> list[str]:
+    kind = "TABLE" if relation.view is None else "VIEW"
+    own = [] if relation.comment is None else [f"COMMENT ON {kind} {_shown(relation)} IS {literal(relation.comment)};"]
+    columns = [(shown_name(c.name), c.comment) for c in relation.columns if c.comment is not None]
+    return own + [f"COMMENT ON COLUMN {_shown(relation)}.{name} IS {literal(comment)};" for name, comment in columns]
 
 
 def _file_names(tables: Iterable[Table]) -> list[str]:

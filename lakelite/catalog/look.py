@@ -30,10 +30,10 @@ def show_tables(namespace: Namespace, schema: str) -> Answer:
     return Answer((("name", "VARCHAR"),), tuple((n,) for n in sorted(VIEWS if fold(schema) == RESERVED_SCHEMA else tables)))
 
 
-def show_all_tables(namespace: Namespace, lake: str) -> Answer:
+def show_all_tables(tables: Sequence[Table], lake: str) -> Answer:
     """SHOW ALL TABLES, in DuckDB's columns; without the system views."""
-    tables = sorted(namespace.tables.values(), key=lambda t: (t.schema_name, t.name))
-    rows = tuple((lake, t.schema_name, t.name, [c.name for c in t.columns], [c.type for c in t.columns], False) for t in tables)
+    ordered = sorted(tables, key=lambda t: (t.schema_name, t.name))
+    rows = tuple((lake, t.schema_name, t.name, [c.name for c in t.columns], [c.type for c in t.columns], False) for t in ordered)
     columns = (("database", "VARCHAR"), ("schema", "VARCHAR"), ("name", "VARCHAR"), ("column_names", "VARCHAR[]"), ("column_types", "VARCHAR[]"))
     return Answer((*columns, ("temporary", "BOOLEAN")), rows)
 

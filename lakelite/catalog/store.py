@@ -24,13 +24,14 @@ from lakelite.composition import Composition, Run, decode_row_map
 from lakelite.contents import Namespace, TableState
 from lakelite.errors import CannotOpen, DataError, InternalError, OperationalError
 from lakelite.mapping.catalog_errors import cannot_open, catalog_error
-from lakelite.model import MAIN_BRANCH, Column, Constraint, Field, Fragment, Schema, Statistics, Table, fold
+from lakelite.model import MAIN_BRANCH, Column, Constraint, Field, Fragment, Schema, Statistics, Table, View, fold
 
 APPLICATION_ID = 0x4C4B4C54  # "LKLT"
 SMALLEST_DATABASE_BYTES = 512
 CHECKED_BYTES = 8 * 1024 * 1024
 WAL_BYTES_KEPT = 1024 * 1024  # of the WAL, when it starts anew after a checkpoint
 BUSY_TIMEOUT_MS = 10_000  # only for foreign readers: our own writers queue on the commit lock
+OF_TABLE = 0  # the field id of a comment that is the table's own
 Row = tuple[Any, ...]
 
 
@@ -129,8 +130,12 @@ class Catalog:
         schemas = {row[0]: Schema(*row) for row in self.rows("schemas", snapshot=snapshot_id)}
         columns = columns_by_table(self.rows("columns", snapshot=snapshot_id))
         constraints = _constraints(self.rows("constraints", snapshot=snapshot_id))
+        views = {row[0]: _view(row) for row in self.rows("views", snapshot=snapshot_id)}
+        comments = {(row[0], row[1]): row[2] for row in self.rows("comments", snapshot=snapshot_id)}
         found = self.rows("tables", snapshot=snapshot_id)
-        tables = (Table(*(*row, columns.get(row[0], ()), tuple(constraints.get(row[0], ())))) for row in found)
+        tables = (
+            _commented(Table(*(*row, columns.get(row[0], ()), tuple(constraints.get(row[0], ())), views.get(row[0]))), comments) for row in found
+        )
         return Namespace({fold(s.name): s for s in schemas.values()}, {(fold(t.schema_name), fold(t.name)): t for t in tables})
 
     def table_state(self, table: Table, snapshot_id: int) -> TableState:
@@ -246,6 +251,17 @@ def _constraints(rows: Iterable[Row]) -> dict[int, list[Constraint]]:
         named = tuple((column, field_id) for column, field_id in json.loads(columns))
         found.setdefault(table_id, []).append(Constraint(kind, name, expression, named))
     return found
+
+
+def _view(row: Row) -> View:
+    return View(row[1], tuple(json.loads(row[2])), tuple((name, comment) for name, comment in json.loads(row[3])))
+
+
+def _commented(table: Table, comments: Mapping[tuple[int, int], str]) -> Table:
+    if not comments:
+        return table
+    columns = tuple(replace(c, comment=comments.get((table.table_id, c.field_id))) for c in table.columns)
+    return replace(table, columns=columns, comment=comments.get((table.table_id, OF_TABLE)))
 
 
 def _vector(row: Row) -> deletion.DeletionVector:

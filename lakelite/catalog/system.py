@@ -6,8 +6,15 @@ others show a state: the one that a transaction sees. Times are in UTC.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
+from lakelite.model import RESERVED_SCHEMA
+
+METADATA = re.compile(r"\b(?:information_schema\b|(?:duckdb|pg|pragma|sqlite)_|(?:show|describe)\b)", re.IGNORECASE)
+"""What a text has that may name DuckDB's metadata functions, or what stands on them."""
+OF_LAKE = re.compile(rf"\b{RESERVED_SCHEMA}\b", re.IGNORECASE)
+"""What a text has that may name a system view."""
 Columns = tuple[tuple[str, str], ...]
 
 
@@ -42,12 +49,13 @@ VIEWS = {
         _view(
             "tables",
             "table_id BIGINT, schema_name VARCHAR, table_name VARCHAR, row_count BIGINT, fragment_count BIGINT, deleted_count BIGINT,"
-            "size_bytes BIGINT",
+            "size_bytes BIGINT, comment VARCHAR",
         ),
+        _view("views", "view_id BIGINT, schema_name VARCHAR, view_name VARCHAR, sql VARCHAR, comment VARCHAR"),
         _view(
             "columns",
             "table_id BIGINT, schema_name VARCHAR, table_name VARCHAR, column_name VARCHAR, column_index BIGINT, data_type VARCHAR,"
-            "is_nullable BOOLEAN, column_default VARCHAR, field_id BIGINT",
+            "is_nullable BOOLEAN, column_default VARCHAR, field_id BIGINT, comment VARCHAR",
         ),
         _view(
             "fragments",

@@ -114,7 +114,7 @@ def read_show(reader: Reader) -> Query | ShowTables | ShowSchemas | ShowSettings
     if reader.accept("ALL"):
         reader.finish()
         return ShowSettings(None)
-    if reader.accept("CREATE", "TABLE"):
+    if reader.accept("CREATE", "TABLE") or reader.accept("CREATE", "VIEW"):
         return ShowCreateTable(*_table(reader))
     if reader.accept("TABLE") or _sees_system_schema(reader):
         return _described(reader)

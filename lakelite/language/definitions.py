@@ -1,43 +1,56 @@
-"""The frames of CREATE and DROP for schemas and tables. Column lists stay text: DuckDB reads them."""
+"""The frames of CREATE and DROP for schemas and tables; views.py has those of views. Column lists stay text: DuckDB reads them."""
 
 from __future__ import annotations
 
+from lakelite.language import views
 from lakelite.language.reader import Reader
 from lakelite.language.refusals import CREATED
 from lakelite.language.source import plain
-from lakelite.language.statements import CreateSchema, CreateTable, CreateTableAs, DropSchema, DropTable, Name
+from lakelite.language.statements import CreateSchema, CreateTable, CreateTableAs, CreateTableLike, CreateView, DropSchema, DropTable, DropView, Name
+
+_OTHER_VIEWS = {
+    "RECURSIVE": "write WITH RECURSIVE inside the query of a view",
+    "MATERIALIZED": "create a table with CREATE TABLE … AS",
+}
 
 
-def read_create(reader: Reader) -> CreateSchema | CreateTable | CreateTableAs:
+def read_create(reader: Reader) -> CreateSchema | CreateTable | CreateTableAs | CreateTableLike | CreateView:
     """Behind CREATE."""
     or_replace = reader.accept("OR", "REPLACE")
     word = reader.peek().word
     if word in ("TEMP", "TEMPORARY", "UNLOGGED"):
         raise reader.unsupported(f"CREATE {word} {reader.peek(1).word or 'TABLE'}", "put the query into WITH, or create a table and drop it")
-    if word in ("UNIQUE", "RECURSIVE", "MATERIALIZED", "PERSISTENT") and reader.peek(1).word in CREATED:
+    if word in ("RECURSIVE", "MATERIALIZED") and reader.peek(1).word == "VIEW":
+        raise reader.unsupported(f"CREATE {word} VIEW", _OTHER_VIEWS[word])
+    if word in ("UNIQUE", "PERSISTENT") and reader.peek(1).word in CREATED:
         reader.index += 1
         word = reader.peek().word
     if word in CREATED:
         raise reader.unsupported(f"CREATE {word}", CREATED[word])
+    if reader.accept("VIEW"):
+        return views.read_create_view(reader, or_replace)
     if reader.accept("SCHEMA"):
         if or_replace:
             raise reader.unsupported("CREATE OR REPLACE SCHEMA", "use CREATE SCHEMA IF NOT EXISTS", 0)
         return _create_schema(reader)
     if not reader.accept("TABLE"):
-        raise reader.syntax_error("expected TABLE or SCHEMA")
+        raise reader.syntax_error("expected TABLE, VIEW or SCHEMA")
     return _create_table(reader, or_replace)
 
 
-def read_drop(reader: Reader) -> DropSchema | DropTable:
+def read_drop(reader: Reader) -> DropSchema | DropTable | DropView:
     """Behind DROP."""
     word = reader.peek().word
     if word in CREATED:
         raise reader.unsupported(f"DROP {word}", "there is none in a lake")
-    kind = reader.accept_one("TABLE", "SCHEMA")
+    kind = reader.accept_one("TABLE", "VIEW", "SCHEMA")
     if kind is None:
-        raise reader.syntax_error("expected TABLE or SCHEMA")
+        raise reader.syntax_error("expected TABLE, VIEW or SCHEMA")
     if_exists = reader.accept("IF", "EXISTS")
-    return _drop_schema(reader, if_exists) if kind == "SCHEMA" else _drop_table(reader, if_exists)
+    if kind == "SCHEMA":
+        return _drop_schema(reader, if_exists)
+    targets = _dropped(reader, kind)
+    return DropTable(targets, if_exists) if kind == "TABLE" else DropView(targets, if_exists)
 
 
 def _create_schema(reader: Reader) -> CreateSchema:
@@ -47,7 +60,7 @@ def _create_schema(reader: Reader) -> CreateSchema:
     return CreateSchema(name, if_not_exists)
 
 
-def _create_table(reader: Reader, or_replace: bool) -> CreateTable | CreateTableAs:
+def _create_table(reader: Reader, or_replace: bool) -> CreateTable | CreateTableAs | CreateTableLike:
     if_not_exists = reader.accept("IF", "NOT", "EXISTS")
     if or_replace and if_not_exists:
         raise reader.wrong("CREATE TABLE takes OR REPLACE or IF NOT EXISTS, not both", index=0)
@@ -57,7 +70,7 @@ def _create_table(reader: Reader, or_replace: bool) -> CreateTable | CreateTable
         return _create_table_as(reader, target, or_replace, if_not_exists, None)
     first, behind = reader.index, reader.after_bracket()
     if reader.sees("(", "LIKE"):
-        raise reader.unsupported("CREATE TABLE … LIKE", "use CREATE TABLE new AS FROM old WITH NO DATA", first + 1)
+        return _create_table_like(reader, target, or_replace, if_not_exists)
     reader.index = behind
     _refuse_table_clauses(reader)
     if reader.sees("AS"):
@@ -66,6 +79,17 @@ def _create_table(reader: Reader, or_replace: bool) -> CreateTable | CreateTable
         return _create_table_as(reader, target, or_replace, if_not_exists, columns)
     reader.finish()
     return CreateTable(target, or_replace, if_not_exists, plain(reader.source, first, behind, "a list of columns"))
+
+
+def _create_table_like(reader: Reader, target: Name, or_replace: bool, if_not_exists: bool) -> CreateTableLike:
+    reader.expect("(", "LIKE")
+    like = reader.name()
+    whole = reader.accept("INCLUDING", "ALL")
+    if reader.peek().word in ("INCLUDING", "EXCLUDING", ","):
+        raise reader.unsupported(f"LIKE … {reader.peek().word}", "use (LIKE old), or (LIKE old INCLUDING ALL) for defaults and comments too")
+    reader.expect(")")
+    reader.finish()
+    return CreateTableLike(target, or_replace, if_not_exists, like, whole)
 
 
 def _create_table_as(reader: Reader, target: Name, or_replace: bool, if_not_exists: bool, columns: tuple[str, ...] | None) -> CreateTableAs:
@@ -79,7 +103,7 @@ def _create_table_as(reader: Reader, target: Name, or_replace: bool, if_not_exis
 
 def _refuse_table_clauses(reader: Reader) -> None:
     if reader.sees("LIKE"):
-        raise reader.unsupported("CREATE TABLE … LIKE", "use CREATE TABLE new AS FROM old WITH NO DATA")
+        raise reader.unsupported("CREATE TABLE … LIKE without parentheses", "use CREATE TABLE new (LIKE old)")
     if reader.peek().word in ("PARTITIONED", "PARTITION", "SORTED", "CLUSTERED"):
         raise reader.unsupported(f"{reader.peek().word} BY", "statistics of each fragment rule out what a query cannot need")
     if reader.sees("WITH", "("):
@@ -97,15 +121,15 @@ def _drop_schema(reader: Reader, if_exists: bool) -> DropSchema:
     return DropSchema(name, if_exists, cascade)
 
 
-def _drop_table(reader: Reader, if_exists: bool) -> DropTable:
+def _dropped(reader: Reader, kind: str) -> tuple[Name, ...]:
     targets = [reader.name()]
     while reader.accept(","):
         targets.append(reader.name())
     if reader.sees("CASCADE"):
-        raise reader.unsupported("DROP TABLE … CASCADE", "nothing depends on a table; leave CASCADE out")
+        raise reader.unsupported(f"DROP {kind} … CASCADE", "nothing depends on it; leave CASCADE out")
     reader.accept("RESTRICT")
     reader.finish()
-    return DropTable(tuple(targets), if_exists)
+    return tuple(targets)
 
 
 def _schema(reader: Reader) -> str:

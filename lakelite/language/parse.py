@@ -7,10 +7,11 @@ place; a statement that DuckDB runs keeps the user's own characters. Never: inpu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from lakelite.errors import NotSupportedError
-from lakelite.language import alter, changes, control, definitions, merging, transfer, upkeep
+from lakelite.language import alter, changes, control, definitions, merging, transfer, upkeep, views
 from lakelite.language.analyse import is_volatile, mentions, uses_clock
 from lakelite.language.reader import CHANGES, QUERY_HEADS, Reader, refuse_changes_in_ctes, skip_with
 from lakelite.language.refusals import BY_FIRST_WORDS
@@ -20,7 +21,18 @@ from lakelite.language.tokens import Piece, is_complete, split_script
 from lakelite.language.travel import read_restore, with_history
 from lakelite.mapping.names import did_you_mean
 
-__all__ = ["is_complete", "is_volatile", "iter_statements", "mentions", "parse_append", "parse_piece", "parse_script", "split_script", "uses_clock"]
+__all__ = [
+    "is_complete",
+    "is_volatile",
+    "iter_statements",
+    "mentions",
+    "parse_append",
+    "parse_piece",
+    "parse_script",
+    "parse_view",
+    "split_script",
+    "uses_clock",
+]
 
 _READERS: dict[str, Callable[[Reader], Operation]] = {
     "INSERT": lambda reader: changes.read_insert(reader, None),
@@ -31,7 +43,8 @@ _READERS: dict[str, Callable[[Reader], Operation]] = {
     "COPY": changes.read_copy,
     "CREATE": definitions.read_create,
     "DROP": definitions.read_drop,
-    "ALTER": alter.read_alter,
+    "ALTER": lambda reader: views.read_alter_view(reader) if reader.sees("VIEW") else alter.read_alter(reader),
+    "COMMENT": views.read_comment,
     "BEGIN": control.read_begin,
     "COMMIT": control.read_commit,
     "END": control.read_commit,
@@ -89,6 +102,14 @@ def parse_append(name: str, rows: Any) -> Statement:
     if len(pieces) > 1:
         raise reader.syntax_error("expected the name of a table")
     return Statement(pieces[0].text, 0, Append(target, rows), ())
+
+
+@lru_cache(maxsize=256)
+def parse_view(query: str) -> Sql:
+    """The query of a view as SQL with holes where it reads history."""
+    (piece,) = split_script(query)
+    source = with_history(read_source(piece, None))
+    return splice(source, 0, len(source.tokens))
 
 
 def _operation(source: Source) -> Operation:

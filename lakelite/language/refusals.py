@@ -5,7 +5,7 @@ from __future__ import annotations
 _LATER_BRANCH = "branches are planned; t AT (VERSION => n) reads an earlier state"
 
 BY_FIRST_WORDS: tuple[tuple[tuple[str, ...], str, str], ...] = (
-    *((("ALTER", word), f"ALTER {word}", "ALTER TABLE is there") for word in "VIEW SCHEMA SEQUENCE DATABASE INDEX TYPE FUNCTION ROLE USER".split()),
+    *((("ALTER", word), f"ALTER {word}", "ALTER TABLE is there") for word in "SCHEMA SEQUENCE DATABASE INDEX TYPE FUNCTION ROLE USER".split()),
     (("ATTACH",), "ATTACH", "a connection is to one lake; read other files with read_parquet, read_csv or COPY t FROM"),
     (("DETACH",), "DETACH", "a connection is to one lake; close it instead"),
     (("USE", "BRANCH"), "USE BRANCH", _LATER_BRANCH),
@@ -14,7 +14,6 @@ BY_FIRST_WORDS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("LOAD",), "LOAD", "only the extensions that are built into DuckDB can be used"),
     (("MERGE", "BRANCH"), "MERGE BRANCH", _LATER_BRANCH),
     (("BACKUP",), "BACKUP", "close the lake and copy its directory"),
-    (("COMMENT",), "COMMENT ON", "keep descriptions in a table of their own"),
     (("PREPARE",), "PREPARE", "pass parameters to execute: ?, $1 or $name"),
     (("EXECUTE",), "EXECUTE", "pass parameters to execute: ?, $1 or $name"),
     (("DEALLOCATE",), "DEALLOCATE", "pass parameters to execute: ?, $1 or $name"),
@@ -44,7 +43,6 @@ BY_FIRST_WORDS: tuple[tuple[tuple[str, ...], str, str], ...] = (
 )
 
 CREATED: dict[str, str] = {
-    "VIEW": "create a table with CREATE TABLE … AS, or put the query into WITH",
     "INDEX": "statistics of each fragment rule out what a query cannot need; a lake has no indexes",
     "TYPE": "write the type in the column: ENUM('a', 'b'), STRUCT(a INTEGER)",
     "MACRO": "put the expression into the query",

@@ -109,6 +109,56 @@ class DropTable:
     if_exists: bool
 
 
+@dataclass(frozen=True, slots=True)
+class CreateTableLike:
+    """CREATE TABLE new (LIKE old [INCLUDING ALL]); `whole`: INCLUDING ALL, defaults, constraints and comments too."""
+
+    target: Name
+    or_replace: bool
+    if_not_exists: bool
+    like: Name
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CreateView:
+    """`names`: those of the first columns, as listed behind the view's name. `query`: as the user wrote it; `sql`: the same."""
+
+    target: Name
+    or_replace: bool
+    if_not_exists: bool
+    names: tuple[str, ...]
+    query: str
+    sql: Sql
+
+
+@dataclass(frozen=True, slots=True)
+class DropView:
+    """DROP VIEW [IF EXISTS] a, b."""
+
+    targets: tuple[Name, ...]
+    if_exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RenameView:
+    """ALTER VIEW [IF EXISTS] v RENAME TO new_name."""
+
+    target: Name
+    if_exists: bool
+    new_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommentOn:
+    """COMMENT ON TABLE or VIEW `target`, or on a `column` of it. `comment`: a literal, or NULL. `offset`: where the column's name stands."""
+
+    target: Name
+    column: str | None
+    comment: str
+    offset: int = 0
+
+
 Alteration = Literal[
     "add", "drop", "rename", "rename table", "type", "default", "not null", "add constraint", "drop constraint", "drop constraint if exists"
 ]
@@ -387,7 +437,7 @@ class ShowSettings:
 
 @dataclass(frozen=True, slots=True)
 class ShowCreateTable:
-    """SHOW CREATE TABLE t; `at` as in DescribeTable."""
+    """SHOW CREATE TABLE or VIEW t; `at` as in DescribeTable."""
 
     target: Name
     at: TimeTravel | None = None
@@ -443,7 +493,8 @@ class CheckLake:
 Standalone = SetOption | ShowTables | ShowSchemas | ShowSettings | ShowCreateTable | DescribeTable | DescribeHistory | Vacuum | CheckLake
 
 Operation = (
-    Query | CreateSchema | DropSchema | CreateTable | CreateTableAs | DropTable | AlterTable
+    Query | CreateSchema | DropSchema | CreateTable | CreateTableAs | CreateTableLike | DropTable | AlterTable
+    | CreateView | DropView | RenameView | CommentOn
     | Insert | Delete | Update | Merge | Truncate | RestoreTable | CopyFrom | Append | CopyTo
     | Begin | Commit | ExplainCommit | Rollback | Savepoint | Release | RollbackTo | Optimize | Export | Import
     | Standalone

@@ -14,7 +14,9 @@ from lakelite.language.source import Edit, Source, plain_with_parameters
 from lakelite.language.statements import Name, RestoreTable, TableChanges, TimeTravel
 from lakelite.language.tokens import NOT_NAMES, Token, lex, unquote
 
-_BEFORE_TABLE = frozenset("FROM JOIN ( : TABLE SUMMARIZE DESCRIBE DESC SHOW PIVOT PIVOT_WIDER PIVOT_LONGER UNPIVOT USING UPDATE INTO COPY".split())
+_BEFORE_TABLE = frozenset(
+    "FROM JOIN ( : TABLE VIEW SUMMARIZE DESCRIBE DESC SHOW PIVOT PIVOT_WIDER PIVOT_LONGER UNPIVOT USING UPDATE INTO COPY".split()
+)
 _LISTS_OF_TABLES = frozenset("FROM JOIN USING".split())
 _LISTS_OF_VALUES = frozenset("SELECT WHERE BY HAVING QUALIFY VALUES SET RETURNING LIMIT OFFSET".split())
 _CLOCKS = ("CURRENT_TIMESTAMP", "CURRENT_DATE", "LOCALTIMESTAMP")

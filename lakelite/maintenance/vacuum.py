@@ -91,6 +91,15 @@ def _forget(catalog: Catalog, locked: Callable[[], AbstractContextManager[None]]
             if table_id is not None:
                 writer.run("set_oldest_kept", floor=floor, table_id=table_id)
             else:
-                for query in ("delete_columns", "delete_constraints", "delete_table_names", "delete_tables", "delete_schemas", "delete_snapshots"):
+                for query in (
+                    "delete_columns",
+                    "delete_constraints",
+                    "delete_views",
+                    "delete_comments",
+                    "delete_table_names",
+                    "delete_tables",
+                    "delete_schemas",
+                    "delete_snapshots",
+                ):
                     writer.run(query, floor=floor)
         catalog.checkpoint()

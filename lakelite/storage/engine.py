@@ -10,7 +10,7 @@ database `lake_internal`, away from the user's names.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -65,7 +65,7 @@ class Engine:
         self.frames = Frames(self.work, self.turns)
         self._cursors: dict[int, duckdb.DuckDBPyConnection] = {}
         self._names: duckdb.DuckDBPyConnection | None = None
-        self._views: dict[tuple[str, str], int] = {}
+        self._views: dict[tuple[str, str], Hashable] = {}
         self._schemas: set[str] = {MAIN_SCHEMA}
         self._stages: dict[str, Table] = {}  # schema → the definition that the stage in it has
         self._stage_rows: dict[int, int] = {}
@@ -130,7 +130,7 @@ class Engine:
 
         Asked where the views are not visible: a name that is a view is answered with what is inside it.
         """
-        if _WITH_DATABASE.search(text):  # named with the database that holds the views
+        if names_database(text):
             return None
         try:
             return self._nameless().get_table_names(text, qualified=True)
@@ -168,6 +168,35 @@ class Engine:
         self.need_schema(table.schema_name)
         self.do(f"CREATE OR REPLACE VIEW {quote(table.schema_name)}.{quote(table.name)} AS {self.relation(state)}")
         self._views[key] = state.stamp
+
+    def show_view(self, view: Table, query: str, stamp: int, *, run: bool = False) -> None:
+        """Makes the name of a view mean `query`, for every cursor. What it reads has to be visible; `stamp`: what that is.
+
+        duckdb.Error: the query fails. `run`: it is the statement of the user's, and can be interrupted.
+        """
+        assert view.view is not None
+        key = (fold(view.schema_name), fold(view.name))
+        made = f"{view.view.listed} AS {query}"
+        if self._views.get(key) == (stamp, made):
+            return
+        self.need_schema(view.schema_name)
+        do = self.run if run else self.do
+        do(f"CREATE OR REPLACE VIEW {quote(view.schema_name)}.{quote(view.name)}{made}\n")
+        self._views[key] = (stamp, made)
+
+    def columns_of_view(self, view: Table) -> list[str]:
+        """The names of the columns of a view that is shown; none of another one, or where its query fails by now."""
+        if (fold(view.schema_name), fold(view.name)) not in self._views:
+            return []
+        try:
+            return [row[0] for row in self.do(f"DESCRIBE {quote(view.schema_name)}.{quote(view.name)}")]
+        except duckdb.Error:
+            return []
+
+    def hide(self, table: Table) -> None:
+        """The name of a table or a view means nothing any more."""
+        self.do(f"DROP VIEW IF EXISTS {quote(table.schema_name)}.{quote(table.name)}")
+        self._views.pop((fold(table.schema_name), fold(table.name)), None)
 
     def show_only(self, tables: Iterable[tuple[str, str]]) -> None:
         """Drops the views of tables (folded schema and name) that are not among `tables`."""
@@ -246,7 +275,7 @@ class Engine:
         self.loaded.trim()
         self.shelf.trim()
         if self._cache.trim():
-            self._views = dict.fromkeys(self._views, 0)
+            self._views = dict.fromkeys(self._views)
             self.past.forget_views()
 
     # Arrow.
@@ -294,6 +323,11 @@ def open_again(folder: Path, spill: str) -> duckdb.DuckDBPyConnection:
         connection.close()
         raise
     return connection
+
+
+def names_database(text: str) -> bool:
+    """Whether something may be named with the database that holds the views."""
+    return _WITH_DATABASE.search(text) is not None
 
 
 def _database(name: str, folder: Path | None) -> str:

@@ -29,10 +29,15 @@ class PastViews:
     def _do(self, sql: str) -> list[tuple[Any, ...]]:
         return self._cursor.execute(sql).fetchall()
 
+    @staticmethod
+    def name(versions: str, schema: str, name: str) -> str:
+        """The qualified name of a view or table there."""
+        return f"{_schema(versions, schema)}.{quote(name)}"
+
     def view(self, versions: str, schema: str, name: str, stamp: int, query: Callable[[], str]) -> str:
         """The qualified name of a view that shows `query`, made anew if it is of another stamp."""
         stamps = self._of(versions)
-        view = f"{_schema(versions, schema)}.{quote(name)}"
+        view = self.name(versions, schema, name)
         if stamps.get(view) != stamp:
             text = query()
             self._do(f"CREATE SCHEMA IF NOT EXISTS {_schema(versions, schema)}; CREATE OR REPLACE VIEW {view} AS {text}")
@@ -42,7 +47,7 @@ class PastViews:
     def table(self, versions: str, schema: str, name: str, rows: pa.Table) -> str:
         """The qualified name of a table that holds `rows`."""
         self._of(versions)
-        table = f"{_schema(versions, schema)}.{quote(name)}"
+        table = self.name(versions, schema, name)
         self._cursor.register("lake_arrow", rows)
         try:
             self._do(f"CREATE SCHEMA IF NOT EXISTS {_schema(versions, schema)}; CREATE OR REPLACE TABLE {table} AS SELECT * FROM lake_arrow")

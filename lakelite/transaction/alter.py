@@ -17,9 +17,9 @@ from lakelite.model import ROW_ID_COLUMN, Column, Constraint, Table, fold, liter
 from lakelite.storage import fragment as fragments
 from lakelite.storage import types
 from lakelite.storage.widening import is_widening
-from lakelite.transaction import alter_constraints, define
+from lakelite.transaction import alter_constraints, define, describe
 from lakelite.transaction import changes as ch
-from lakelite.transaction.execution import Call, Done, Execution, find_table
+from lakelite.transaction.execution import Call, Done, Execution, find_relation, find_table
 
 _ROW_ID = quote("_lake_kept_row_id")
 
@@ -28,6 +28,8 @@ def alter_table(execution: Execution, work: ch.Work, operation: st.AlterTable, c
     """One change of a table's definition; raises the statement's ordinary error and changes nothing then."""
     if operation.if_exists and work.namespace.find(operation.target.schema, operation.target.name) is None:
         return Done(define.defined(work, conditional=True))
+    if operation.what == "rename table" and find_relation(work, operation.target, call).view is not None:  # DuckDB renames it as well
+        return describe.rename_view(execution, work, st.RenameView(operation.target, False, operation.new_name or ""), call)
     table = find_table(work, operation.target, call)
     if operation.what == "rename table":
         return Done(define.defined(_renamed(execution, work, table, operation, call)))
@@ -167,7 +169,7 @@ def _widened(execution: Execution, old: Column, kind: str) -> Column:
 
 def _retyped(execution: Execution, work: ch.Work, table: Table, operation: st.AlterTable, index: int, described: define.ColumnText) -> ch.Work:
     old = table.columns[index]
-    column = replace(define.with_ids(execution, [described], None)[0], nullable=old.nullable)
+    column = replace(define.with_ids(execution, [described], None)[0], nullable=old.nullable, comment=old.comment)
     new = replace(table, columns=(*table.columns[:index], column, *table.columns[index + 1 :]))
     if len(operation.path) > 1:
         return _rewritten(execution, work, table, new, {column.field_id: quote(old.name)}, first=operation.change)

@@ -29,7 +29,8 @@ _BEFORE, _AFTER = "temp.lake_before", "temp.lake_after"
 
 def comes_out_the_same(looked: Looked, execution: Execution, work: ch.Work, *, blind_apart: bool) -> bool:
     """Whether the query gives the same rows in `work` on the view of `execution`; `blind_apart`: or without the rows that blind appends added."""
-    if not looked.repeatable or is_volatile(looked.call.text) or keeps_any_rows(looked.call.text):
+    texts = (looked.call.text, *execution.texts_within(looked.tables))
+    if not looked.repeatable or any(is_volatile(text) or keeps_any_rows(text) for text in texts):
         return False
     try:
         _keep(replace(execution, view=looked.view, pinned=[], _overlays={}), looked.work, looked, _BEFORE)

@@ -23,7 +23,7 @@ from lakelite.storage import types
 from lakelite.storage.engine import INTERNAL, Engine
 from lakelite.transaction import changes as ch
 from lakelite.transaction import source
-from lakelite.transaction.execution import Call, Done, Execution, find_table, is_reserved, missing_schema
+from lakelite.transaction.execution import Call, Done, Execution, find_relation, find_table, is_reserved, missing_schema
 
 _SCRATCH = f"{INTERNAL}.scratch"
 _INTERNAL_VIEW = "SELECT 1 FROM system.main.duckdb_views() WHERE internal AND schema_name <> 'information_schema' AND view_name = ?"
@@ -71,7 +71,7 @@ def drop_schema(execution: Execution, work: ch.Work, operation: st.DropSchema, c
     if inside and not operation.cascade:
         raise ProgrammingError(f'schema "{schema.name}" still holds {_count(inside)}', hint="drop them first, or use DROP SCHEMA … CASCADE")
     for table in inside:
-        work = _without(work, table)
+        work = without(work, table)
     created = dict(work.changes.schemas_created)
     dropped = work.changes.schemas_dropped
     if created.pop(schema.schema_id, None) is None:
@@ -81,7 +81,8 @@ def drop_schema(execution: Execution, work: ch.Work, operation: st.DropSchema, c
 
 
 def _count(tables: list[Table]) -> str:
-    return f"1 table ({tables[0].name})" if len(tables) == 1 else f"{len(tables)} tables ({tables[0].name}, …)"
+    kinds = " and ".join(sorted({"table" if t.view is None else "view" for t in tables}))
+    return f"1 {kinds} ({tables[0].name})" if len(tables) == 1 else f"{len(tables)} {kinds}s ({tables[0].name}, …)".replace("table and", "tables and")
 
 
 def defined(work: ch.Work, *, conditional: bool = False) -> ch.Work:
@@ -98,7 +99,7 @@ def create_table(execution: Execution, work: ch.Work, operation: st.CreateTable,
         return Done(defined(work, conditional=True))
     described = _described(execution, operation.target, operation.body)
     names = _distinct(operation.target, constraint_names.names(operation.body, [kind for kind, *_ in described.constraints]))
-    return Done(_put(execution, work, operation.target, existing, described, names=names)[0])
+    return Done(put(execution, work, operation.target, existing, described, names=names)[0])
 
 
 def create_table_as(execution: Execution, work: ch.Work, operation: st.CreateTableAs, call: Call) -> Done:
@@ -111,7 +112,7 @@ def create_table_as(execution: Execution, work: ch.Work, operation: st.CreateTab
     values = source.used_values(text, call.values)
     described = _described(execution, operation.target, f"{names} AS {text}\n WITH NO DATA", values)
     before = None if existing is None else execution.state(work, existing)
-    new, table = _put(execution, work, operation.target, existing, described, before)
+    new, table = put(execution, work, operation.target, existing, described, before)
     if not operation.with_data:
         return Done(new, 0)
     rows = source.select_for_insert(execution, table, None, by_name=False, ctes="", query=text, values=call.values)
@@ -130,39 +131,50 @@ def drop_table(execution: Execution, work: ch.Work, operation: st.DropTable, cal
         if operation.if_exists and work.namespace.find(name.schema, name.name) is None:
             work = defined(work, conditional=True)
             continue
-        work = _without(work, find_table(work, name, call))
+        if find_relation(work, name, call).view is not None:
+            raise ProgrammingError(f'"{name.name}" is a view', hint="DROP VIEW drops it", position=Position.at(call.text, name.offset))
+        work = without(work, find_table(work, name, call))
     return Done(defined(work))
 
 
-def taken_by(execution: Execution, work: ch.Work, operation: st.CreateTable | st.CreateTableAs, call: Call) -> Table | None:
-    """The table of that name, where the statement may go on with it; else the error."""
+def taken_by(
+    execution: Execution, work: ch.Work, operation: st.CreateTable | st.CreateTableAs | st.CreateTableLike | st.CreateView, call: Call
+) -> Table | None:
+    """The table (or view) of that name, where the statement may go on with it; else the error."""
     target = operation.target
     schema = target.schema or MAIN_SCHEMA
     if is_reserved(schema):
         raise ProgrammingError(
             f'schema "{schema}" is reserved',
-            hint="create the table in main or in a schema of your own",
+            hint="create it in main or in a schema of your own",
             position=Position.at(call.text, target.offset),
         )
     if fold(schema) not in work.namespace.schemas:
         raise missing_schema(work, schema, target.offset, call)
     if fold(schema) == MAIN_SCHEMA and execution.engine.do(_INTERNAL_VIEW, [fold(target.name)]):
         hint = "choose another name: DuckDB would read its own view"
-        raise ProgrammingError(f'the table name "{target.name}" is reserved', hint=hint, position=Position.at(call.text, target.offset))
+        raise ProgrammingError(f'the name "{target.name}" is reserved', hint=hint, position=Position.at(call.text, target.offset))
     existing = work.namespace.find(target.schema, target.name)
     if existing is not None and not (operation.or_replace or operation.if_not_exists):
         hint = "DROP it first, or use CREATE OR REPLACE TABLE or CREATE TABLE IF NOT EXISTS"
-        raise ProgrammingError(f'table "{existing.qualified}" already exists', hint=hint, position=Position.at(call.text, target.offset))
+        if isinstance(operation, st.CreateView) or existing.view is not None:
+            hint = "DROP it first, or choose another name" if existing.view is None else "DROP VIEW it first, or use CREATE OR REPLACE VIEW"
+        what = "table" if existing.view is None else "view"
+        raise ProgrammingError(f'{what} "{existing.qualified}" already exists', hint=hint, position=Position.at(call.text, target.offset))
+    if existing is not None and existing.view is not None and operation.or_replace and not isinstance(operation, st.CreateView):
+        hint = "DROP VIEW it first, or choose another name"
+        message = f'"{existing.qualified}" is a view: it cannot be replaced by a table'
+        raise ProgrammingError(message, hint=hint, position=Position.at(call.text, target.offset))
     return existing
 
 
-def _without(work: ch.Work, table: Table) -> ch.Work:
+def without(work: ch.Work, table: Table) -> ch.Work:
     change = work.changes.change_of(table)
     changes = work.changes.with_change(replace(change, kinds=change.kinds | {"drop"}))
     return ch.Work(work.namespace.without_table(table.table_id), changes)
 
 
-def _put(
+def put(
     execution: Execution,
     work: ch.Work,
     target: st.Name,
@@ -182,7 +194,7 @@ def _put(
         table = Table(execution.reserve("table", 1), schema.schema_id, schema.name, target.name, made, constraints)
         change = ch.TableChange(table, created=True, kinds=frozenset({"create"}))
     else:
-        table = replace(existing, columns=made, constraints=constraints)
+        table = replace(existing, columns=made, constraints=constraints, comment=None)
         state = before if before is not None else execution.state(work, existing)
         change = ch.overwrite(work.changes.change_of(existing), state)
         redefined: frozenset[ch.Kind] = frozenset({"schema"} if table != existing else ())

@@ -52,7 +52,7 @@ def _to_run(
 ) -> tuple[str, Mapping[str, Any], source.Reads]:
     """The text and the values for DuckDB, and what it reads."""
     counted = work.namespace.find(operation.counts.schema, operation.counts.name) if operation.counts else None
-    if counted is not None:
+    if counted is not None and counted.view is None:
         text = f'SELECT {execution.state(work, counted).row_count}::BIGINT AS "count_star()"'
         return text, {}, source.Reads(frozenset({counted.table_id}))
     text = source.render(execution, work, operation.sql, call)

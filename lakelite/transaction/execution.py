@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +50,8 @@ class Execution:
     written: list[fragments.Staged] = field(default_factory=list)
     pinned: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what the user should know of the statement that runs, or ran last
-    moving: dict[str, int] = field(default_factory=dict)  # views of past states that would be newer ones on a newer head → table id
+    moving: dict[str, frozenset[int]] = field(default_factory=dict)  # views of past states that would be newer ones on a newer head → table ids
+    views_read: dict[int, frozenset[str]] = field(default_factory=dict)  # view id → the queries that it had when something read it
     shown_as: Callable[[TableState], TableState] | None = None  # what a table is shown as, where a query is to see less of it
     _overlays: dict[int, tuple[ch.TableChange, TableState]] = field(default_factory=dict)
 
@@ -69,6 +70,10 @@ class Execution:
             known = (change, ch.overlay(base, change))
             self._overlays[table.table_id] = known
         return known[1]
+
+    def texts_within(self, table_ids: Iterable[int]) -> frozenset[str]:
+        """The queries of those of the tables that are views."""
+        return frozenset(text for table_id in table_ids for text in self.views_read.get(table_id, ()))
 
     def pin(self, version: int) -> None:
         """Keeps a version older than the base from expiring until the transaction is over."""
@@ -127,14 +132,23 @@ class Call:
 
 
 def find_table(work: ch.Work, name: st.Name, call: Call, version: int | None = None) -> Table:
-    """The table a name means; ProgrammingError with near names if there is none. `version`: the past one that `work` is."""
-    table = work.namespace.find(name.schema, name.name)
-    if table is None:
-        raise no_such_table(work, name, call, version)
+    """The table a name means; ProgrammingError with near names if there is none, or if it is a view. `version`: the past one that `work` is."""
+    table = find_relation(work, name, call, version)
+    if table.view is not None:
+        hint = "name a table that it reads; CREATE OR REPLACE VIEW changes what it shows, DROP VIEW drops it"
+        raise ProgrammingError(f'"{table.qualified}" is a view: it has no rows of its own', hint=hint, position=Position.at(call.text, name.offset))
     return table
 
 
-def no_such_table(work: ch.Work, name: st.Name, call: Call, version: int | None = None) -> ProgrammingError:
+def find_relation(work: ch.Work, name: st.Name, call: Call, version: int | None = None, *, kind: str = "table") -> Table:
+    """The table or view a name means; else as `find_table`. `kind`: what is looked for."""
+    table = work.namespace.find(name.schema, name.name)
+    if table is None:
+        raise no_such_table(work, name, call, version, kind)
+    return table
+
+
+def no_such_table(work: ch.Work, name: st.Name, call: Call, version: int | None = None, kind: str = "table") -> ProgrammingError:
     """The error for a name that means no table: the position, near names, and what to type next."""
     position = Position.at(call.text, name.offset)
     where = "" if version is None else f" in version {version}"
@@ -153,7 +167,7 @@ def no_such_table(work: ch.Work, name: st.Name, call: Call, version: int | None 
     else:
         hint = near or "SHOW ALL TABLES lists the tables of this lake"
     shown = f"{name.schema}.{name.name}" if name.schema else name.name
-    return ProgrammingError(f'table "{shown}" does not exist{where}', hint=hint, position=position)
+    return ProgrammingError(f'{kind} "{shown}" does not exist{where}', hint=hint, position=position)
 
 
 def missing_schema(work: ch.Work, name: str, offset: int | None, call: Call, where: str = "") -> ProgrammingError:

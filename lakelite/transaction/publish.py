@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakelite import composition, deletion
-from lakelite.catalog.store import Writer
+from lakelite.catalog.store import OF_TABLE, Writer
 from lakelite.composition import Composition
 from lakelite.contents import Clutter, TableState
 from lakelite.errors import InternalError
@@ -24,6 +24,7 @@ from lakelite.transaction.resolve import Resolution
 
 _DATA_KINDS = frozenset({"append", "delete", "update", "overwrite", "supersede"})
 _NOTHING = Clutter(0, 0, 0, 0)
+_DESCRIBING = ("end_view", "end_comments")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,7 @@ def _table(
         writer.run("add_table", table_id=table.table_id, snapshot=snapshot)
         writer.run("add_table_name", table_id=table.table_id, schema_id=table.schema_id, name=table.name, snapshot=snapshot)
         _add_columns(writer, snapshot, table)
+        _describe(writer, snapshot, table)
     elif change.dropped:
         _drop(writer, snapshot, table.table_id)
         return {}, (_NOTHING, _NOTHING)
@@ -108,6 +110,9 @@ def _table(
         for query in ("end_columns", "end_constraints"):
             writer.run(query, table_id=table.table_id, snapshot=snapshot)
         _add_columns(writer, snapshot, table)
+        for query in _DESCRIBING:
+            writer.run(query, snapshot=snapshot, table_id=table.table_id)
+        _describe(writer, snapshot, table)
         if "rename" in change.kinds:
             writer.run("end_table_name", table_id=table.table_id, snapshot=snapshot)
             writer.run("add_table_name", table_id=table.table_id, schema_id=table.schema_id, name=table.name, snapshot=snapshot)
@@ -149,9 +154,20 @@ def _add_columns(writer: Writer, snapshot: int, table: Table) -> None:
         )  # fmt: skip
 
 
+def _describe(writer: Writer, snapshot: int, table: Table) -> None:
+    """The query of a view, and comments."""
+    if table.view is not None:
+        names, comments = json.dumps(table.view.names), json.dumps(table.view.comments)
+        writer.run("add_view", table_id=table.table_id, text=table.view.query, names=names, comments=comments, snapshot=snapshot)
+    commented = [(OF_TABLE, table.comment), *((column.field_id, column.comment) for column in table.columns)]
+    for field_id, comment in commented:
+        if comment is not None:
+            writer.run("add_comment", table_id=table.table_id, field_id=field_id, comment=comment, snapshot=snapshot)
+
+
 def _drop(writer: Writer, snapshot: int, table_id: int) -> None:
     _one(writer.run("end_table", snapshot=snapshot, table_id=table_id), f"table {table_id}")
-    for query in ("end_table_name", "end_columns", "end_constraints", "end_table_fragments", "end_table_vectors"):
+    for query in ("end_table_name", "end_columns", "end_constraints", *_DESCRIBING, "end_table_fragments", "end_table_vectors"):
         writer.run(query, snapshot=snapshot, table_id=table_id)
     writer.run("add_effect", snapshot=snapshot, table_id=table_id, kinds="drop", rows_added=0, rows_removed=0)
 

@@ -114,16 +114,19 @@ def _words(tx: Transaction) -> frozenset[str] | None:
     found: frozenset[str] = frozenset()
     for entry in tx.log:
         by_place = isinstance(entry.operation, st.Insert | st.CopyFrom) and entry.operation.columns is None
-        if by_place or isinstance(entry.operation, st.Append | st.Merge) or "*" in entry.call.text:
+        texts = (entry.call.text, *tx.execution.texts_within(entry.tables))
+        if by_place or isinstance(entry.operation, st.Append | st.Merge) or any("*" in text for text in texts):
             return None
-        found |= mentions(entry.call.text)
+        found = found.union(*map(mentions, texts))
     return found
 
 
 def _read_words(tx: Transaction) -> frozenset[str] | None:
     """The names in what the statements and the queries that were shown read, folded; None where one may read all columns."""
     found: frozenset[str] = frozenset()
-    for text, tables in [piece for entry in tx.log for piece in _reading(entry)] + [(one.call.text, ()) for one in looks(tx.events)]:
+    pieces = [piece for entry in tx.log for piece in _reading(entry)] + [(one.call.text, ()) for one in looks(tx.events)]
+    read = frozenset[int]().union(*(entry.tables for entry in tx.log), *(one.tables for one in looks(tx.events)))
+    for text, tables in [*pieces, *((text, ()) for text in tx.execution.texts_within(read))]:
         names = names_read(text, tables)
         if names is None:
             return None

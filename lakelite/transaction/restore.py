@@ -15,12 +15,12 @@ from lakelite.storage import fragment as fragments
 from lakelite.storage.fragment import Staged
 from lakelite.transaction import changes as ch
 from lakelite.transaction import versions
-from lakelite.transaction.execution import Call, Done, Execution, no_such_table
+from lakelite.transaction.execution import Call, Done, Execution, find_table, no_such_table
 from lakelite.transaction.view import LakeView
 
 
 def restore_table(execution: Execution, work: ch.Work, operation: st.RestoreTable, call: Call) -> Done:
-    """The rows and the columns of the version, with their types, defaults and constraints; the table's name stays that of now."""
+    """The rows and the columns of the version, with their types, defaults, constraints and comments; the table's name stays that of now."""
     _, view = versions.lake_at(execution, operation.version, call)
     table = _current(work, view, operation, call)
     past = view.namespace.by_id.get(table.table_id)
@@ -30,7 +30,7 @@ def restore_table(execution: Execution, work: ch.Work, operation: st.RestoreTabl
     kept = {k for k in then.fragments if k in now.fragments and _dead(then, k) == _dead(now, k)}
     back = {k: _put_back(execution, then, k) for k in then.fragments if k not in kept}
     change = _overwritten(work.changes.change_of(table), now, then, kept, back)
-    restored = replace(table, columns=past.columns, constraints=past.constraints)
+    restored = replace(table, columns=past.columns, constraints=past.constraints, comment=past.comment)
     if restored != table:
         change = replace(change, table=restored, kinds=change.kinds | {"schema"})
     changes = work.changes.with_reads(frozenset({table.table_id}), call.text).with_change(change)
@@ -65,7 +65,7 @@ def _current(work: ch.Work, view: LakeView, operation: st.RestoreTable, call: Ca
     target = operation.target
     table = work.namespace.find(target.schema, target.name)
     if table is not None:
-        return table
+        return find_table(work, target, call)
     error = no_such_table(work, target, call)
     dropped = view.namespace.find(target.schema, target.name)
     if dropped is not None:

@@ -98,7 +98,7 @@ def table_name(execution: Execution, hole: st.TableChanges, call: Call) -> str:
         label, schema, "table_changes", what.came.whole.stamp, lambda: _query(execution, what, rewritten, label, schema)
     )
     for version in (first, last):
-        versions.remember_read(execution, version, view, table)
+        versions.remember_read(execution, version, view, (table.table_id,))
     return view
 
 
@@ -126,7 +126,8 @@ def _table(execution: Execution, hole: st.TableChanges, call: Call, last: Versio
     if not isinstance(text, str):
         raise DataError("the name of a table is a text", hint="write table_changes('flights', 3, 7)", position=position)
     namespace = versions.view_of(execution, last.number, position).namespace
-    return namespace.find(None, text) or _named(namespace, text, call, last, hole.offset)
+    exact = namespace.find(None, text)
+    return exact if exact is not None and exact.view is None else _named(namespace, text, call, last, hole.offset)
 
 
 def _named(namespace: Namespace, text: str, call: Call, last: Version, offset: int) -> Table:

@@ -8,7 +8,7 @@ from typing import Any
 from lakelite.errors import NotSupportedError
 from lakelite.language import statements as st
 from lakelite.storage import fragment as fragments
-from lakelite.transaction import alter, constraints, define, execute, merge, restore
+from lakelite.transaction import alter, constraints, define, describe, execute, merge, restore
 from lakelite.transaction import changes as ch
 from lakelite.transaction.execution import Call, Done, Execution
 
@@ -27,6 +27,11 @@ HANDLERS: dict[type, Callable[[Execution, ch.Work, Any, Call], Done]] = {
     st.CreateTable: define.create_table,
     st.CreateTableAs: define.create_table_as,
     st.DropTable: define.drop_table,
+    st.CreateTableLike: describe.create_table_like,
+    st.CreateView: describe.create_view,
+    st.DropView: describe.drop_view,
+    st.RenameView: describe.rename_view,
+    st.CommentOn: describe.comment_on,
     st.AlterTable: alter.alter_table,
     st.RestoreTable: restore.restore_table,
 }

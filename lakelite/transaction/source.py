@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from lakelite.errors import NotSupportedError, ProgrammingError
 from lakelite.language import statements as st
-from lakelite.language.parse import mentions
 from lakelite.language.tokens import lex, unquote
 from lakelite.language.values import DEFAULT, NOT_PLAIN, Cells, constant, renamed_parameters
 from lakelite.mapping.names import did_you_mean, listed
@@ -28,7 +27,7 @@ from lakelite.storage.mirror import MIRROR
 from lakelite.storage.past import PREFIX
 from lakelite.storage.relations import relation
 from lakelite.transaction import changes as ch
-from lakelite.transaction import row_changes, system_views, versions
+from lakelite.transaction import system_views, views
 from lakelite.transaction.execution import Call, Execution
 
 if TYPE_CHECKING:
@@ -36,11 +35,7 @@ if TYPE_CHECKING:
 
 _ROWS_PER_SELECT = 100
 QUERY_WORD = re.compile(r"\b(select|from|table|with|pivot|unpivot|summarize|describe|show)\b", re.IGNORECASE)
-_PART = re.compile(r'"((?:[^"]|"")*)"|([^\s".]+)')
-_QUALIFIED = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*")
 _BY_STRING = re.compile(r"\bquery(_table)?\s*\(", re.IGNORECASE)
-_STRING = re.compile(r"'((?:[^']|'')*)'")
-_FILE_FUNCTION = re.compile(r"\b(read_\w+|\w*parquet_scan|glob|sniff_csv|parquet_\w+)\s*\(", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +79,7 @@ def render(execution: Execution, work: ch.Work, sql: st.Sql, call: Call) -> str:
             _refuse_internal(part)
     if len(sql.parts) == 1 and isinstance(sql.parts[0], str):
         return sql.parts[0]
-    return "".join(part if isinstance(part, str) else _filled(execution, part, call) for part in sql.parts)
+    return "".join(part if isinstance(part, str) else views.filled(execution, part, call) for part in sql.parts)
 
 
 def _refuse_internal(text: str) -> None:
@@ -97,13 +92,8 @@ def _refuse_internal(text: str) -> None:
             raise ProgrammingError(f'schema "{name}" is reserved: it holds no tables of yours', hint="SHOW ALL TABLES lists the tables of this lake")
 
 
-def _filled(execution: Execution, hole: st.Hole, call: Call) -> str:
-    """The name of the view that a hole stands for."""
-    return versions.table_name(execution, hole, call) if isinstance(hole, st.TimeTravel) else row_changes.table_name(execution, hole, call)
-
-
 def prepare(execution: Execution, work: ch.Work, text: str, cursor: duckdb.DuckDBPyConnection | None = None, *, once: bool = False) -> Reads:
-    """Makes the tables that `text` names visible to DuckDB: the lake's, as the transaction sees them, and the caller's; says which they are.
+    """Makes what `text` names visible to DuckDB: the lake's tables and views, as the transaction sees them, and the caller's; says which they are.
 
     `cursor`: one that will run the text once and never again. Without it, it is the engine's, as often as need be: then the rows
     of a caller's reader are taken into memory, unless with `once` no lake table is read, so that nothing can make it run again.
@@ -111,69 +101,25 @@ def prepare(execution: Execution, work: ch.Work, text: str, cursor: duckdb.DuckD
     if not QUERY_WORD.search(text):
         return Reads()  # nothing in it can name a table
     engine = execution.engine
-    tables, others, files = _names(execution, work, text)
-    frames = engine.frames.named(others)  # before any view is made: to open a reader may run a query of this very connection
-    engine.show_only(work.namespace.tables.keys())
-    for table in tables:
-        engine.show(execution.state(work, table))
-    system_views.prepare(execution, work, text)
-    past = {table_id for name, table_id in execution.moving.items() if name in text}
-    read = frozenset(t.table_id for t in tables) | past
+    found = views.found_in(execution, work.namespace, text)
+    frames = engine.frames.named(found.others)  # before any view is made: to open a reader may run a query of this very connection
+    texts = prepare_found(execution, work, found, text)
+    past = frozenset[int]().union(*(ids for name, ids in execution.moving.items() if any(name in each for each in texts)))
+    read = frozenset(found.tables) | frozenset(found.views) | past
     if cursor is None and (read or not once):
         frames = {name: engine.frames.hold(name) for name in frames}
     engine.frames.show(frames, cursor or engine.work)
     streams = not all(map(can_be_read_again, frames.values()))
-    return Reads(read, files or bool(frames), bool(frames), streams)
+    return Reads(read, found.external or bool(frames), bool(frames), streams)
 
 
-def _names(execution: Execution, work: ch.Work, text: str) -> tuple[list[Table], list[str], bool]:
-    """The lake tables that DuckDB's own binder finds in `text`, the other names of tables, and whether files are read.
-
-    Where the binder cannot tell, all tables whose name occurs in the text, all names, and yes.
-    """
-    names = execution.engine.table_names(_without_parameters(text))
-    if names is None:
-        mentioned, named = mentions(text), _by_string(work, text)
-        is_any = not mentioned.isdisjoint(("query", "query_table"))  # they read by a text that only the run makes
-        words = {unquote(text[token.start : token.end]) for token in lex(text) if token.kind in ("word", "quoted")}
-        others = sorted(word for word in words if work.namespace.find(None, word) is None)
-        return [t for t in work.namespace.tables.values() if is_any or fold(t.name) in mentioned or t.table_id in named], others, True
-    found = _by_string(work, text)
-    others = []
-    external = bool(_FILE_FUNCTION.search(text))
-    for name in names:
-        parts = _split(name)
-        table = work.namespace.find(parts[-2] if len(parts) > 1 else None, parts[-1])
-        if table is not None:
-            found[table.table_id] = table
-        elif "." in parts[-1] or "/" in parts[-1]:
-            external = True
-        elif len(parts) == 1:
-            others.append(parts[0])
-    return list(found.values()), others, external
-
-
-def _without_parameters(text: str) -> str:
-    """The text with NULL for each parameter: DuckDB tells the tables of no statement that has one."""
-    if "$" not in text:
-        return text
-    found = [0, *(place for token in lex(text) if token.kind == "param" for place in (token.start, token.end)), len(text)]
-    return "NULL".join(text[start:end] for start, end in zip(found[::2], found[1::2], strict=True))
-
-
-def _by_string(work: ch.Work, text: str) -> dict[int, Table]:
-    """Tables whose name is a string in a text that calls something: a table function may read them by it (histogram, query_table)."""
-    if "'" not in text or "(" not in text:
-        return {}
-    words = {fold(word.replace("''", "'")) for word in _STRING.findall(text)}
-    return {t.table_id: t for t in work.namespace.tables.values() if fold(t.name) in words or fold(f"{t.schema_name}.{t.name}") in words}
-
-
-def _split(name: str) -> list[str]:
-    """The parts of a qualified name as DuckDB prints it, with an alias or a sample behind it: `a."b.c" AS d` → a, b.c."""
-    found = _QUALIFIED.match(name)
-    assert found is not None, name
-    return [q.replace('""', '"') if q else bare for q, bare in _PART.findall(found[0])]
+def prepare_found(execution: Execution, work: ch.Work, found: views.Found, text: str) -> list[str]:
+    """Makes what was found in `text` visible, and system views that it names; the text, and those of the views."""
+    texts = [text, *(view.text for view in found.views.values())]
+    for each in texts:
+        system_views.prepare(execution, work, each)
+    views.show(execution, work, found)
+    return texts
 
 
 # Rows for an INSERT.

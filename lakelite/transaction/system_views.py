@@ -11,34 +11,35 @@ import re
 from collections.abc import Hashable
 from typing import Any
 
-from lakelite.catalog.system import VIEWS, SystemView
+from lakelite.catalog.system import METADATA, OF_LAKE, VIEWS, SystemView
 from lakelite.contents import TableState
 from lakelite.errors import ProgrammingError
 from lakelite.language.parse import mentions
 from lakelite.language.tokens import lex
 from lakelite.model import RESERVED_SCHEMA, Fragment, Table, quote
 from lakelite.transaction import changes as ch
+from lakelite.transaction import views
 from lakelite.transaction.execution import Execution
 
-_METADATA = re.compile(r"\b(?:information_schema\b|(?:duckdb|pg|pragma|sqlite)_|(?:show|describe)\b)", re.IGNORECASE)
-_LAKE = re.compile(rf"\b{RESERVED_SCHEMA}\b", re.IGNORECASE)
 _UNSEEN = re.compile(r"\bsystem\b", re.IGNORECASE)
 _FUNCTION = re.compile(r"(?:duckdb|pragma)_\w+")
 
 
 def prepare(execution: Execution, work: ch.Work, text: str) -> None:
     """Makes what `text` may name of it visible, for every cursor."""
-    if _LAKE.search(text):
+    if OF_LAKE.search(text):
         words = mentions(text)
         if RESERVED_SCHEMA in words:
             execution.engine.need_schema(RESERVED_SCHEMA)
             for name in VIEWS.keys() & words:
                 _show(execution, work, VIEWS[name])
-    if _METADATA.search(text):
+    if METADATA.search(text):
         if _UNSEEN.search(text):
             _refuse_unseen(text)
         _show(execution, work, VIEWS["tables"])  # its row counts stand in duckdb_tables()
-        execution.engine.mirror.update(work.namespace, {view.name: view.columns for view in VIEWS.values()})
+        _show(execution, work, VIEWS["views"])  # and texts in duckdb_views()
+        system = {view.name: view.columns for view in VIEWS.values()}
+        execution.engine.mirror.update(work.namespace, system, lambda: views.texts(execution, work.namespace))
 
 
 def _refuse_unseen(text: str) -> None:
@@ -88,7 +89,7 @@ def _stamp(execution: Execution, work: ch.Work, changed: dict[int, TableState]) 
 
 
 def _by_id(work: ch.Work) -> list[Table]:
-    return sorted(work.namespace.tables.values(), key=lambda table: table.table_id)
+    return sorted((t for t in work.namespace.tables.values() if t.view is None), key=lambda table: table.table_id)
 
 
 def _table_rows(execution: Execution, work: ch.Work, changed: dict[int, TableState]) -> list[tuple[Any, ...]]:
@@ -96,12 +97,17 @@ def _table_rows(execution: Execution, work: ch.Work, changed: dict[int, TableSta
     for table_id, state in changed.items():
         size = sum(f.size_bytes for f in state.fragments.values())
         counts[table_id] = (state.row_count, len(state.fragments), state.deleted_count, size)
-    return [(t.table_id, t.schema_name, t.name, *counts.get(t.table_id, (0, 0, 0, 0))) for t in _by_id(work)]
+    return [(t.table_id, t.schema_name, t.name, *counts.get(t.table_id, (0, 0, 0, 0)), t.comment) for t in _by_id(work)]
+
+
+def _view_rows(execution: Execution, work: ch.Work, changed: dict[int, TableState]) -> list[tuple[Any, ...]]:
+    found = sorted(work.namespace.views, key=lambda view: view.table_id)
+    return [(v.table_id, v.schema_name, v.name, views.statement(v), v.comment) for v in found]
 
 
 def _column_rows(execution: Execution, work: ch.Work, changed: dict[int, TableState]) -> list[tuple[Any, ...]]:
     return [
-        (t.table_id, t.schema_name, t.name, c.name, index, c.type, int(c.nullable), c.default, c.field_id)
+        (t.table_id, t.schema_name, t.name, c.name, index, c.type, int(c.nullable), c.default, c.field_id, c.comment)
         for t in _by_id(work)
         for index, c in enumerate(t.columns, start=1)
     ]
@@ -127,4 +133,4 @@ def _fragment_row(fragment: Fragment, state: TableState, born: int | None) -> tu
     return fragment.fragment_id, fragment.storage, path, fragment.row_count, deleted, fragment.size_bytes, born, fragment.table_id
 
 
-_ROWS = {"tables": _table_rows, "columns": _column_rows, "fragments": _fragment_rows}
+_ROWS = {"tables": _table_rows, "views": _view_rows, "columns": _column_rows, "fragments": _fragment_rows}

@@ -26,6 +26,7 @@ from lakelite.transaction import changes as ch
 from lakelite.transaction import clock
 from lakelite.transaction.compare import comes_out_the_same, gives_the_same, without_blind
 from lakelite.transaction.execution import Call, Done, Execution, Stream
+from lakelite.transaction.named import views_mentioned
 from lakelite.transaction.record import Differing, Event, Failed, Logged, Looked, Undone, constants, holds_for, statements, undone
 from lakelite.transaction.run import READS_ONLY, again, run
 from lakelite.transaction.savepoints import Mark, Savepoint, newest, of_blocks
@@ -133,10 +134,11 @@ class Transaction:
         return count if count < 0 else sum(max(0, entry.rowcount) for entry in self.log) + self.correction
 
     def _texts(self, operation: st.Operation, call: Call) -> list[str]:
-        """The statement's text, and the defaults and checks that it may use."""
+        """The statement's text, those of views that it may read, and the defaults and checks that it may use."""
         table = self._target(operation)
         checks = [c.expression for c in table.constraints if c.expression] if table else []
-        return [call.text, *checks, *(c.default for c in (table.columns if table else ()) if c.default)]
+        defaults = [c.default for c in (table.columns if table else ()) if c.default]
+        return [call.text, *views_mentioned(self.work.namespace, call.text), *checks, *defaults]
 
     def _once(self, operation: st.Operation, call: Call, many: Sequence[Mapping[str, Any]] | None) -> Done:
         steps.reached("scan")
@@ -222,7 +224,8 @@ class Transaction:
     def copy(self) -> Transaction:
         """The transaction once more: what is done with the copy concerns this one in nothing, and `discard` removes what the copy wrote."""
         twin = copy.copy(self)
-        twin.execution = replace(self.execution, written=[], pinned=[], moving=dict(self.execution.moving), _overlays={})
+        execution = replace(self.execution, written=[], pinned=[], _overlays={})
+        twin.execution = replace(execution, moving=dict(execution.moving), views_read=dict(execution.views_read))
         twin.events, twin._savepoints = list(self.events), list(self._savepoints)
         twin._readers, twin._unneeded = set(), []
         return twin

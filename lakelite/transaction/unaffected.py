@@ -33,7 +33,9 @@ from lakelite.transaction.view import LakeView
 
 
 def is_unaffected(tx: Transaction, table: Table, delta: Delta) -> bool:
-    """Whether nothing that the transaction read of `table`, as it was at the base, can have come out differently."""
+    """Whether nothing that the transaction read of `table`, as it was at the base, can have come out differently. Of a view that is not known."""
+    if table.view is not None:
+        return False
     try:
         if delta.is_empty:
             return not _is_redefined(tx, table, delta)
@@ -54,7 +56,7 @@ def _is_redefined(tx: Transaction, table: Table, delta: Delta) -> bool:
 
 def _concerns(tx: Transaction, table: Table, delta: Delta) -> bool:
     wanted: list[tuple[Conjunct, ...]] = []
-    for call, is_known in _reads(tx.events, table):
+    for call, is_known in _reads(tx, tx.events, table):
         found = scans(call.text, table, call.values) if is_known else None
         if found is None:
             return True
@@ -65,16 +67,16 @@ def _concerns(tx: Transaction, table: Table, delta: Delta) -> bool:
     return any(_holds_one(tx, state, conjuncts) for state in states for conjuncts in dict.fromkeys(wanted))
 
 
-def _reads(events: Sequence[Event], table: Table) -> Iterator[tuple[Call, bool]]:
-    """The statements that may have read the table, and whether it is known what of it."""
+def _reads(tx: Transaction, events: Sequence[Event], table: Table) -> Iterator[tuple[Call, bool]]:
+    """The statements that may have read the table, and whether it is known what of it: not where they read through a view."""
     for event in events:
         match event:
             case Undone():
-                yield from _reads(event.events, table)
+                yield from _reads(tx, event.events, table)
             case Looked() if table.table_id in event.tables:
-                yield event.call, isinstance(event.operation, st.Query)
+                yield event.call, isinstance(event.operation, st.Query) and not tx.execution.texts_within(event.tables)
             case Logged() if table.table_id in event.tables:
-                yield event.call, event.many is None
+                yield event.call, event.many is None and not tx.execution.texts_within(event.tables)
             case Logged() if isinstance(event.operation, st.AlterTable | st.RestoreTable):
                 yield event.call, False
 

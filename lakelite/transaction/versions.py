@@ -6,6 +6,7 @@ base might be a newer one on a newer head: who reads it has read the table.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NoReturn
@@ -30,14 +31,6 @@ class Version:
 
     number: int
     is_time: bool
-
-
-def table_name(execution: Execution, travel: st.TimeTravel, call: Call) -> str:
-    """The name of a DuckDB view that shows the table of a time travel clause, as it was then."""
-    version, state = past_state(execution, travel, call)
-    name = execution.engine.show_version(state, version.number)
-    remember_read(execution, version, name, state.table)
-    return name
 
 
 def past_state(execution: Execution, travel: st.TimeTravel, call: Call) -> tuple[Version, TableState]:
@@ -70,10 +63,10 @@ def view_of(execution: Execution, number: int, position: Position | None) -> Lak
     return view
 
 
-def remember_read(execution: Execution, version: Version, name: str, table: Table) -> None:
-    """Notes that who reads the view `name` has read the table, if the version may be another one on a newer head."""
+def remember_read(execution: Execution, version: Version, name: str, tables: Iterable[int]) -> None:
+    """Notes that who reads the view `name` has read the tables, if the version may be another one on a newer head."""
     if version.is_time and version.number >= execution.view.snapshot_id:
-        execution.moving[name] = table.table_id
+        execution.moving[name] = frozenset(tables)
 
 
 # Moments: the user's expressions. They see no table.

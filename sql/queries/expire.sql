@@ -29,6 +29,12 @@ DELETE FROM columns WHERE end_snapshot_id <= :floor;
 -- name: delete_constraints
 DELETE FROM constraints WHERE end_snapshot_id <= :floor;
 
+-- name: delete_views
+DELETE FROM views WHERE end_snapshot_id <= :floor;
+
+-- name: delete_comments
+DELETE FROM comments WHERE end_snapshot_id <= :floor;
+
 -- name: delete_table_names
 DELETE FROM table_names WHERE end_snapshot_id <= :floor;
 

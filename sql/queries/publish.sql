@@ -48,6 +48,18 @@ VALUES (:table_id, :position, :kind, :name, :expression, :columns, :snapshot);
 -- name: end_constraints
 UPDATE constraints SET end_snapshot_id = :snapshot WHERE table_id = :table_id AND end_snapshot_id IS NULL;
 
+-- name: add_view
+INSERT INTO views (table_id, query, names, comments, begin_snapshot_id) VALUES (:table_id, :text, :names, :comments, :snapshot);
+
+-- name: end_view
+UPDATE views SET end_snapshot_id = :snapshot WHERE table_id = :table_id AND end_snapshot_id IS NULL;
+
+-- name: add_comment
+INSERT INTO comments (table_id, field_id, comment, begin_snapshot_id) VALUES (:table_id, :field_id, :comment, :snapshot);
+
+-- name: end_comments
+UPDATE comments SET end_snapshot_id = :snapshot WHERE table_id = :table_id AND end_snapshot_id IS NULL;
+
 -- name: add_fragment
 INSERT INTO fragments (fragment_id, table_id, storage, path, row_count, size_bytes, sha256, first_row_id, has_row_ids, begin_snapshot_id)
 VALUES (:fragment_id, :table_id, :storage, :path, :row_count, :size_bytes, :sha256, :first_row_id, :has_row_ids, :snapshot);

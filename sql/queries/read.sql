@@ -31,6 +31,12 @@ SELECT n.table_id, n.schema_id, s.name, n.name
 FROM table_names n JOIN schemas s ON s.schema_id = n.schema_id
 WHERE n.begin_snapshot_id <= :snapshot AND (n.end_snapshot_id IS NULL OR n.end_snapshot_id > :snapshot);
 
+-- name: views
+SELECT table_id, query, names, comments FROM views WHERE begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot);
+
+-- name: comments
+SELECT table_id, field_id, comment FROM comments WHERE begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot);
+
 -- name: columns
 SELECT table_id, field_id, parent_field_id, name, declared_type, stored_type, nullable, default_sql, initial_value
 FROM columns WHERE begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot)

@@ -275,3 +275,13 @@ def test_any_changes_of_a_small_domain(statements: list[str], is_inline: bool) -
         duck = duckdb.connect()
         for statement in ("CREATE TABLE t (a INTEGER UNIQUE, b INTEGER, c INTEGER, UNIQUE (b, c), CHECK (a + b < 7))", *statements):
             both(con, duck, statement)
+
+
+def test_a_table_like_another_has_its_constraints_where_all_is_included(lake: Any) -> None:
+    lake.execute("CREATE TABLE t (a INTEGER PRIMARY KEY DEFAULT 5, b INTEGER, CONSTRAINT low CHECK (b < 10), UNIQUE (a, b))")
+    lake.execute("CREATE TABLE plain (LIKE t); CREATE TABLE whole (LIKE t INCLUDING ALL)")
+    lake.execute("INSERT INTO plain VALUES (1, 11), (1, 11); INSERT INTO whole (b) VALUES (1)")
+    for values, words in (("(5, 2)", "primary key"), ("(6, 10)", '"low"')):
+        with pytest.raises(lakelite.IntegrityError, match=words):
+            lake.execute(f"INSERT INTO whole VALUES {values}")
+    assert lake.execute("FROM whole").fetchall() == [(5, 1)]

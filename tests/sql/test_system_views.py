@@ -18,6 +18,7 @@ from lakelite.storage import loaded
 CONTRACT = {
     "snapshots": "snapshot_id, parent_id, branch, committed_at, author, message, operation, statements, isolation, base_snapshot_id, attempts, transaction_id",
     "tables": "table_id, schema_name, table_name, row_count, fragment_count, deleted_count, size_bytes",
+    "views": "view_id, schema_name, view_name, sql, comment",
     "columns": "",
     "fragments": "fragment_id, table_name, storage, path, row_count, deleted_count, size_bytes, first_snapshot_id",
     "deletion_vectors": "fragment_id, snapshot_id, cardinality",
