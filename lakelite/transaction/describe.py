@@ -118,7 +118,9 @@ def create_table_like(execution: Execution, work: ch.Work, operation: st.CreateT
     like = find_table(work, operation.like, call)
     columns = [(c.name, c.type, c.nullable, c.default if operation.whole else None) for c in like.visible]
     kept = like.constraints if operation.whole else ()
-    constraints = [(c.kind, c.expression, [name for name, _ in c.columns] if c.expression else key_names(like, c)) for c in kept]
+    constraints: list[define.ConstraintText] = [
+        (c.kind, c.expression, [name for name, _ in c.columns] if c.expression else key_names(like, c)) for c in kept
+    ]
     described = define.Described(columns, constraints)
     new, table = define.put(execution, work, operation.target, existing, described, names=[c.name for c in kept])
     if operation.whole:
