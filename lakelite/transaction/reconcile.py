@@ -56,7 +56,8 @@ class Step:
         """Whether it may be taken under the commit lock."""
         if self.verdict.outcome == "replay" or any(one.may_change(self.touched) for one in looks(tx.events)):
             return False
-        rows = sum(len(p) for d in self.deltas.values() for p in d.added.values())
+        whole = tx.returned_of  # may have to run again on all of it
+        rows = sum(d.head.row_count if k in whole else sum(map(len, d.added.values())) for k, d in self.deltas.items())
         return rows <= tx.execution.limits.reevaluate_locked_rows
 
 

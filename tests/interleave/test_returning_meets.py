@@ -7,12 +7,12 @@ else M is a conflict, and only then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from oracle import Oracle, multiset
+from oracle import Oracle, Rows, multiset
 from racing import flush, meeting
 
 import lakelite
@@ -107,7 +107,7 @@ def model(*before: str) -> Oracle:
 
 
 def share(mine: str, storage: str) -> list[tuple[str, str]]:
-    """The winners that M meets on a storage, each with a level: over the storages all of them, at both levels in turn."""
+    """The winners that M meets on a storage, each with a level: over the storages all of them, at the levels in turn."""
     first = MINE.index(mine) + STORAGES.index(storage)
     return [(winner, LEVELS[(first + i // 3) % 2]) for i, winner in enumerate(WINNERS) if (i + first) % 3 == 0]
 
@@ -131,7 +131,7 @@ def agrees_in_autocommit(m: Any, w: Any, mine: str, winner: str) -> None:
     assert multiset(rows) == multiset(returned(oracle, mine)), winner
     if "RETURNING" in mine:
         assert cursor.rowcount == len(rows), winner
-    same_tables(w, oracle)
+    same_tables(w, oracle.contents())
 
 
 def agrees_in_a_transaction(m: Any, w: Any, mine: str, winner: str, level: str) -> None:
@@ -141,10 +141,10 @@ def agrees_in_a_transaction(m: Any, w: Any, mine: str, winner: str, level: str) 
     handed_out = multiset(given(m.execute(mine)))
     w.execute(winner)
     oracle = model(winner)
+    without = {table: oracle.content(table) for table in ("t", "s")}
     promised = [multiset(returned(oracle, mine))]
-    if level == DEFAULT:
-        promised += [multiset(returned(model(), mine))] if winner in BLIND else []
-        promised += [handed_out] if "RETURNING" not in mine else []
+    if level == DEFAULT and (winner in BLIND or "RETURNING" not in mine):
+        promised.append(handed_out)
     told = {row[2] for row in m.execute("EXPLAIN COMMIT").fetchall()}
     kinds = set()
     try:
@@ -154,12 +154,12 @@ def agrees_in_a_transaction(m: Any, w: Any, mine: str, winner: str, level: str) 
     assert (not kinds) == (handed_out in promised), winner
     assert kinds <= {"read changed", "row count changed"}
     assert told <= {"conflict" if kinds else "commit"}, winner
-    same_tables(w, model(winner) if kinds else oracle)
+    same_tables(w, without if kinds else oracle.contents())
 
 
-def same_tables(con: Any, oracle: Oracle) -> None:
+def same_tables(con: Any, expected: Mapping[str, Rows]) -> None:
     for table in ("t", "s"):
-        assert multiset(con.execute(f"FROM {table}").fetchall()) == oracle.content(table)
+        assert multiset(con.execute(f"FROM {table}").fetchall()) == expected[table]
 
 
 @pytest.mark.parametrize("mine", MINE)
@@ -173,9 +173,8 @@ def test_in_autocommit_the_rows_are_those_of_what_landed(connect: Connect, stora
 @pytest.mark.parametrize("mine", MINE)
 def test_what_was_handed_out_decides(connect: Connect, storage: str, mine: str) -> None:
     m, w = connect(), connect()
-    for winner, _ in share(mine, storage):
-        for level in LEVELS:
-            agrees_in_a_transaction(m, w, mine, winner, level)
+    for winner, level in share(mine, storage):
+        agrees_in_a_transaction(m, w, mine, winner, level)
 
 
 @pytest.mark.parametrize("mine", ["UPDATE t SET v = v + 1 WHERE k < 3 RETURNING k, v", "DELETE FROM t WHERE k < 3 RETURNING k, v"])
@@ -202,9 +201,15 @@ def test_several_winners_and_one_that_lands_while_the_first_is_resolved(connect:
     m, w = connect(), connect()
     wins = ["INSERT INTO t VALUES (-1, 0)", "UPDATE t SET v = 70 WHERE k = 1", "DELETE FROM t WHERE k = 0"]
     with meeting(*(lambda win=win: w.execute(win) for win in wins)):
-        cursor = m.execute("UPDATE t SET v = v + 1 WHERE k < 2 RETURNING k, v")
+        cursor = m.execute("UPDATE t SET v = v + o.n FROM (SELECT 1 AS n) o WHERE k < 2 RETURNING k, v")
     assert sorted(cursor.fetchall()) == [(-1, 1), (1, 71)]
-    assert multiset(m.execute("FROM t WHERE k < 2").fetchall()) == multiset([(-1, 1), (1, 71)])
+    with meeting(lambda: w.execute("UPDATE t SET v = 80 WHERE k = 1; INSERT INTO t VALUES (-2, 0); DELETE FROM t WHERE k = -1")):
+        cursor = m.execute("UPDATE t SET v = v + 1 WHERE k < 2 RETURNING k, v")
+    assert sorted(cursor.fetchall()) == [(-2, 1), (1, 81)]
+    w.execute("UPDATE t SET k = -1, v = 1 WHERE k = -2")
+    m.execute("SET reevaluate_locked_rows = 1")
+    with meeting(lambda: w.execute("UPDATE t SET v = 70 WHERE k = 1"), lambda: w.execute("UPDATE t SET v = 75 WHERE k = 1")):
+        assert m.execute("UPDATE t SET v = v + 1 WHERE k = 1 RETURNING v").fetchall() == [(76,)]
     flush(w, "t")
     m.execute("BEGIN")
     handed_out = m.execute("DELETE FROM t USING s WHERE t.k = s.k + 1 RETURNING t.k").fetchall()
@@ -212,7 +217,8 @@ def test_several_winners_and_one_that_lands_while_the_first_is_resolved(connect:
         w.execute(win)
     m.execute("COMMIT")
     assert sorted(handed_out) == [(2,), (3,)]
-    assert sorted(w.execute("SELECT k FROM t").fetchall()) == [(-3,), (-1,), (1,), (4,), (5,), (6,)]
+    left = sorted(w.execute("SELECT k FROM t").fetchall())  # the row -3, which came and matches by now, is deleted too: M is the last one
+    assert left == [(-1,), (1,), (4,), (5,), (6,)]
 
 
 def test_rows_of_a_blind_append_that_another_winner_changed_do_not_count(connect: Connect) -> None:
@@ -225,6 +231,7 @@ def test_rows_of_a_blind_append_that_another_winner_changed_do_not_count(connect
     assert sorted(w.execute("FROM t WHERE k < 2").fetchall()) == [(-1, 6), (0, 1), (1, 2)]
 
 
+@pytest.mark.parametrize("storage", ["vectors"], indirect=True)
 @pytest.mark.parametrize("winner", [None, "INSERT INTO t VALUES (-1, 0)", "INSERT INTO t SELECT -1, count(*) FROM s", "DELETE FROM t WHERE k = 1"])
 @pytest.mark.parametrize("level", [SERIALIZABLE, DEFAULT, SNAPSHOT])
 @pytest.mark.parametrize("mine", ["UPDATE t SET v = 0 WHERE k < 2 RETURNING k", "DELETE FROM t USING s WHERE t.k = s.k OR t.k < 0 RETURNING t.k"])
@@ -245,6 +252,7 @@ def test_what_a_rollback_to_took_back_was_handed_out_all_the_same(connect: Conne
     assert (1, 0) not in w.execute("FROM t").fetchall()
 
 
+@pytest.mark.parametrize("storage", ["vectors"], indirect=True)
 @pytest.mark.parametrize("level", [SERIALIZABLE, DEFAULT])
 def test_a_later_statement_sees_what_a_returning_one_wrote(connect: Connect, level: str) -> None:
     """M writes, changes that with RETURNING, and changes it again; a winner elsewhere in the table is no conflict."""
@@ -269,6 +277,7 @@ def test_32_an_append_that_read_is_no_blind_one(connect: Connect) -> None:
     assert sorted(w.execute("FROM s").fetchall()) == [(1, 100), (2, 8), (2, 200), (9, 900)]
 
 
+@pytest.mark.parametrize("storage", ["vectors"], indirect=True)
 def test_24_a_statement_that_failed_and_would_succeed_now(connect: Connect) -> None:
     """The error of a RETURNING is handed out, as any."""
     for level in (SERIALIZABLE, DEFAULT):
@@ -288,6 +297,7 @@ def test_24_a_statement_that_failed_and_would_succeed_now(connect: Connect) -> N
             assert (70, 70) in w.execute("FROM s").fetchall()
 
 
+@pytest.mark.parametrize("storage", ["vectors"], indirect=True)
 @pytest.mark.parametrize(
     "winner",
     [
@@ -319,6 +329,7 @@ def test_names_stay_bound_beside_a_change_of_columns(connect: Connect, winner: s
             assert multiset(rows) == expected, (number, explicit)
 
 
+@pytest.mark.parametrize("storage", ["vectors"], indirect=True)
 def test_a_dropped_column_that_returning_reads(connect: Connect) -> None:
     m, w = connect(), connect()
     drop = "ALTER TABLE t DROP COLUMN v"
@@ -335,6 +346,7 @@ def test_a_dropped_column_that_returning_reads(connect: Connect) -> None:
         m.execute("COMMIT")
 
 
+@pytest.mark.parametrize("storage", ["vectors"], indirect=True)
 def test_a_default_that_a_winner_changes(connect: Connect) -> None:
     """What an INSERT returned is something else with another default; with the same one it runs again and stands."""
     m, w = connect(), connect()
@@ -353,6 +365,7 @@ def test_a_default_that_a_winner_changes(connect: Connect) -> None:
         m.execute("COMMIT")
 
 
+@pytest.mark.parametrize("storage", ["vectors"], indirect=True)
 @pytest.mark.parametrize("mine", MINE)
 def test_a_table_that_a_winner_drops(connect: Connect, mine: str) -> None:
     m, w = connect(), connect()
