@@ -130,13 +130,16 @@ class Catalog:
         schemas = {row[0]: Schema(*row) for row in self.rows("schemas", snapshot=snapshot_id)}
         columns = columns_by_table(self.rows("columns", snapshot=snapshot_id))
         constraints = _constraints(self.rows("constraints", snapshot=snapshot_id))
+        rows = self.rows("tables", snapshot=snapshot_id)
+        tables = (Table(*(*row, columns.get(row[0], ()), tuple(constraints.get(row[0], ())))) for row in rows)
+        found = self._described(tables, snapshot_id)
+        return Namespace({fold(s.name): s for s in schemas.values()}, {(fold(t.schema_name), fold(t.name)): t for t in found})
+
+    def _described(self, tables: Iterable[Table], snapshot_id: int) -> Iterable[Table]:
+        """The same with their comments, and views with their queries."""
         views = {row[0]: _view(row) for row in self.rows("views", snapshot=snapshot_id)}
         comments = {(row[0], row[1]): row[2] for row in self.rows("comments", snapshot=snapshot_id)}
-        found = self.rows("tables", snapshot=snapshot_id)
-        tables = (
-            _commented(Table(*(*row, columns.get(row[0], ()), tuple(constraints.get(row[0], ())), views.get(row[0]))), comments) for row in found
-        )
-        return Namespace({fold(s.name): s for s in schemas.values()}, {(fold(t.schema_name), fold(t.name)): t for t in tables})
+        return (_commented(replace(t, view=views.get(t.table_id)), comments) for t in tables) if views or comments else tables
 
     def table_state(self, table: Table, snapshot_id: int) -> TableState:
         """The fragments and deletion vectors of `table` at a snapshot; the whole of it is read."""

@@ -38,7 +38,7 @@ def create_view(execution: Execution, work: ch.Work, operation: st.CreateView, c
 
 def _new(execution: Execution, work: ch.Work, target: st.Name, view: View) -> Table:
     schema = work.namespace.schemas[fold(target.schema or MAIN_SCHEMA)]
-    return Table(execution.reserve("table", 1), schema.schema_id, schema.name, target.name, (), (), view)
+    return Table(execution.reserve("table", 1), schema.schema_id, schema.name, target.name, (), view=view)
 
 
 def _bind(execution: Execution, work: ch.Work, view: Table) -> list[int]:

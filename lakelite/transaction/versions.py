@@ -18,8 +18,7 @@ from lakelite.errors import DataError, OperationalError, Position, ProgrammingEr
 from lakelite.language import statements as st
 from lakelite.mapping.engine_errors import engine_error
 from lakelite.model import Table
-from lakelite.transaction import changes as ch
-from lakelite.transaction.execution import Call, Execution, find_table
+from lakelite.transaction.execution import Call, Execution
 from lakelite.transaction.view import LakeView, check_kept, check_version
 
 _HISTORY = "DESCRIBE HISTORY lists the versions"
@@ -31,13 +30,6 @@ class Version:
 
     number: int
     is_time: bool
-
-
-def past_state(execution: Execution, travel: st.TimeTravel, call: Call) -> tuple[Version, TableState]:
-    """The version that a time travel clause names, and its table then."""
-    version, view = lake_at(execution, travel, call)
-    table = find_table(ch.Work(view.namespace, ch.ChangeSet()), travel.table, call, version.number)
-    return version, state_at(execution, view, table, travel, call)
 
 
 def lake_at(execution: Execution, travel: st.TimeTravel, call: Call) -> tuple[Version, LakeView]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import duckdb
 
@@ -213,10 +214,10 @@ def _past_view(execution: Execution, version: Version, lake: LakeView, one: Show
     label, stamp = str(version.number), lake.namespace.stamp
     for other in _from_main(lake.namespace, one):  # DuckDB would look for it in the database of now
         known = execution.engine.past.name(label, other.schema_name, other.name)
-        execution.engine.past.view(label, view.schema_name, other.name, stamp, lambda known=known: f"SELECT * FROM {known}")  # type: ignore[misc]
+        execution.engine.past.view(label, view.schema_name, other.name, stamp, partial(str, f"SELECT * FROM {known}"))
     text = f"SELECT * FROM ({one.text}\n) AS q{view.view.listed}" if view.view.names else one.text
     try:
-        return execution.engine.past.view(label, view.schema_name, view.name, stamp, lambda: text)
+        return execution.engine.past.view(label, view.schema_name, view.name, stamp, partial(str, text))
     except duckdb.Error as error:
         raise _broken(view, error) from error
 
