@@ -114,12 +114,21 @@ def _words(tx: Transaction) -> frozenset[str] | None:
     """The names that the statements mention, folded; None where one takes columns by their place or all of them."""
     found: frozenset[str] = frozenset()
     for entry in tx.log:
-        by_place = isinstance(entry.operation, st.Insert | st.CopyFrom) and entry.operation.columns is None
         texts = (entry.call.text, *tx.execution.texts_within(entry.tables))
-        if by_place or isinstance(entry.operation, st.Append | st.Merge) or any("*" in text for text in texts):
+        if _by_place(entry.operation) or any("*" in text for text in texts):
             return None
         found = found.union(*map(mentions, texts))
     return found
+
+
+def _by_place(operation: st.Operation) -> bool:
+    """Whether a statement writes columns without naming them."""
+    match operation:
+        case st.Insert() | st.CopyFrom():
+            return operation.columns is None
+        case st.Merge():
+            return any(clause.columns is None and clause.action in ("insert", "update") for clause in operation.clauses)
+    return isinstance(operation, st.Append)
 
 
 def _read_words(tx: Transaction) -> frozenset[str] | None:
