@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lakelite.contents import Namespace
-from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Table, quote
+from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Table, literal, quote
 
 MIRROR = "lake_internal_mirror"
 _OURS = f"system.main.duckdb_schemas() s ON s.database_name = 'memory' AND s.schema_name = f.schema_name WHERE f.database_name = '{MIRROR}'"
 _PLACE = "'memory' AS database_name, s.database_oid AS database_oid, s.oid AS schema_oid"
 _THEIRS = "database_name IN ('system', 'temp')"
 _EACH_IN_SCHEMA = ("columns", "constraints", "indexes", "sequences", "triggers")
+_Named = tuple[str, str, int, str]  # schema, table, place among its constraints, name
 _SEEN_SCHEMAS = f"schema_name IN (SELECT schema_name FROM system.main.duckdb_schemas() WHERE database_name = '{MIRROR}')"
 
 
@@ -30,6 +31,7 @@ class Mirror:
         self._stamp = 0
         self._schemas: set[str] = set()
         self._tables: dict[tuple[str, str], Table] = {}
+        self._named: list[_Named] = []
 
     def update(self, namespace: Namespace, views: Mapping[str, Sequence[tuple[str, str]]]) -> None:
         """Makes the functions tell of `namespace`, and of the system `views`: (name, type) of each column."""
@@ -39,6 +41,9 @@ class Mirror:
         if self._stamp == namespace.stamp:
             return
         statements = [*self._gone(namespace), *self._new(namespace)]
+        if (named := _named(namespace)) != self._named:
+            statements.append(f"CREATE OR REPLACE MACRO duckdb_constraints() AS TABLE {_constraints(named)}")
+            self._named = named
         if statements:
             self._do("; ".join(statements))
         self._schemas = set(namespace.schemas)
@@ -58,6 +63,24 @@ class Mirror:
 
 def _name(schema: str, table: str) -> str:
     return f"{MIRROR}.{quote(schema)}.{quote(table)}"
+
+
+def _named(namespace: Namespace) -> list[_Named]:
+    """The constraints that a user named. DuckDB forgets that; in a table of the mirror they stand behind the NOT NULLs, in order."""
+    return [
+        (t.schema_name, t.name, index, c.name)
+        for t in namespace.tables.values()
+        for index, c in enumerate(t.constraints, sum(not column.nullable for column in t.columns))
+        if c.name is not None
+    ]
+
+
+def _constraints(named: Sequence[_Named]) -> str:
+    nothing = ("", "", -1, "")
+    rows = ", ".join(f"({literal(schema)}, {literal(table)}, {index}, {literal(name)})" for schema, table, index, name in named or [nothing])
+    same = "n.schema_name = f.schema_name AND n.table_name = f.table_name AND n.place = f.constraint_index"
+    join = f"LEFT JOIN (VALUES {rows}) n(schema_name, table_name, place, name) ON {same}"
+    return _listed("constraints", join, ", coalesce(n.name, f.constraint_name) AS constraint_name")
 
 
 def _made(views: Mapping[str, Sequence[tuple[str, str]]]) -> str:
