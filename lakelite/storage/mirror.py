@@ -25,6 +25,7 @@ _BROKEN = f"SELECT NULL AS {_NO_COLUMN}"
 _EACH_IN_SCHEMA = ("constraints", "indexes", "sequences", "triggers")
 _VIEWS = f"memory.{RESERVED_SCHEMA}.views v ON v.schema_name = f.schema_name AND v.view_name = f.view_name"
 _SQL = f"CASE WHEN f.sql LIKE '%lake_internal%' OR f.sql LIKE '%{RESERVED_SCHEMA}@%' THEN v.sql ELSE f.sql END"  # what is ours is not the user's
+_Named = tuple[str, str, int, str]  # schema, table, place among its constraints, name
 _SEEN_SCHEMAS = f"schema_name IN (SELECT schema_name FROM system.main.duckdb_schemas() WHERE database_name = '{MIRROR}')"
 
 
@@ -36,6 +37,7 @@ class Mirror:
         self._stamp = 0
         self._schemas: set[str] = set()
         self._tables: dict[tuple[str, str], Table] = {}
+        self._named: list[_Named] = []
 
     def update(
         self, namespace: Namespace, system: Mapping[str, Sequence[tuple[str, str]]], texts: Callable[[], Sequence[tuple[Table, str | None]]]
@@ -50,6 +52,9 @@ class Mirror:
         if self._stamp == namespace.stamp:
             return
         statements = [*self._gone(namespace), *self._new(namespace)]
+        if (named := _named(namespace)) != self._named:
+            statements.append(f"CREATE OR REPLACE MACRO duckdb_constraints() AS TABLE {_constraints(named)}")
+            self._named = named
         if statements:
             self._do("; ".join(statements))
         if namespace.views:
@@ -99,6 +104,24 @@ def _name(schema: str, table: str) -> str:
 def _comments(kind: str, name: str, table: Table) -> list[str]:
     of_table = [f"COMMENT ON {kind} {name} IS {literal(table.comment)}"] if table.comment is not None else []
     return of_table + [f"COMMENT ON COLUMN {name}.{quote(c.name)} IS {literal(c.comment)}" for c in table.columns if c.comment is not None]
+
+
+def _named(namespace: Namespace) -> list[_Named]:
+    """The constraints that a user named. DuckDB forgets that; in a table of the mirror they stand behind the NOT NULLs, in order."""
+    return [
+        (t.schema_name, t.name, index, c.name)
+        for t in namespace.tables.values()
+        for index, c in enumerate(t.constraints, sum(not column.nullable for column in t.columns))
+        if c.name is not None
+    ]
+
+
+def _constraints(named: Sequence[_Named]) -> str:
+    nothing = ("", "", -1, "")
+    rows = ", ".join(f"({literal(schema)}, {literal(table)}, {index}, {literal(name)})" for schema, table, index, name in named or [nothing])
+    same = "n.schema_name = f.schema_name AND n.table_name = f.table_name AND n.place = f.constraint_index"
+    join = f"LEFT JOIN (VALUES {rows}) n(schema_name, table_name, place, name) ON {same}"
+    return _listed("constraints", join, ", coalesce(n.name, f.constraint_name) AS constraint_name")
 
 
 def _made(views: Mapping[str, Sequence[tuple[str, str]]]) -> str:

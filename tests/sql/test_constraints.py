@@ -212,6 +212,9 @@ def test_names_of_constraints(con: Any) -> None:
     con.execute(
         "CREATE TABLE t (a INTEGER CONSTRAINT pos CHECK (a > 0) CONSTRAINT one UNIQUE, b INTEGER CHECK (b IN (1, 2)), CONSTRAINT couple PRIMARY KEY (a, b))"
     )
+    names = "SELECT constraint_name FROM duckdb_constraints() WHERE constraint_type <> 'NOT NULL' ORDER BY ALL"
+    assert con.execute(names).fetchall() == [("couple",), ("one",), ("pos",), ("t_b_check",)]
+    assert con.execute("SELECT count(*) FROM information_schema.table_constraints WHERE constraint_name = 'couple'").fetchone() == (1,)
     for name in ("POS", "t_b_check", "couple", "one"):
         con.execute(f"ALTER TABLE t DROP CONSTRAINT {name}")
     con.execute("INSERT INTO t VALUES (-1, 7), (-1, 7)")
