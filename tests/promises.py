@@ -171,7 +171,8 @@ def _at_snapshot(case: Case, oracle: Oracle, told: Told, winner: list[str]) -> P
     if gone := _gone(case):
         return Promise(gone, without, without, [], told)
     if case.mine.defines:
-        yields = "t" in case.theirs.writes and (case.mine.reads_t or (case.mine.overwrites and _redefined(case)))
+        is_touched = case.theirs.defines or base["t"] != theirs["t"]
+        yields = is_touched and (case.mine.reads_t or (case.mine.overwrites and _redefined(case)))
     else:
         yields = _redefined(case) or any(_contested(case, base[n], mine[n], theirs[n]) for n in case.mine.writes)
     if yields and case.explicit:

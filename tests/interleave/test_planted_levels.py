@@ -9,7 +9,7 @@ import pytest
 from interleave.test_planted import Bug, pair
 from planting import planted
 
-from lakelite.transaction import rebase, reconcile, resolve, rules
+from lakelite.transaction import rebase, reconcile, resolve, rules, unaffected
 from lakelite.transaction.transaction import Transaction
 
 SERIALIZABLE = (
@@ -56,6 +56,11 @@ DEFAULT = (
         pair("shown, then other", "append count of itself", explicit=True),
     ),
     Bug(
+        "what was shown of a column that is another one by now is not looked at again", unaffected.is_unaffected,
+        "return not _is_redefined(tx, table, delta)", "return True",
+        pair("shown, then other", "drop and add column", explicit=True),
+    ),
+    Bug(
         "rows of blind appends count for what was shown", Transaction._same,
         'self.isolation == "write serializable"', "False",
         pair("shown, then other", "append values", explicit=True),
@@ -86,6 +91,16 @@ SNAPSHOT = (
         "new rows are changed too", rules.rule,
         "RULES[level]", 'RULES["write serializable"]',
         pair("delete by value", "update into range", explicit=True, level="snapshot"),
+    ),
+    Bug(
+        "what was shown of a column that is another one by now counts", resolve.meetings,
+        "is_other = counts and", "is_other =",
+        pair("shown, then other", "drop and add column", explicit=True, level="snapshot"),
+    ),
+    Bug(
+        "an overwrite counts as a change of the rows that it replaces", resolve.verdict,
+        "m.mine in _BY_ROWS", 'm.mine in (*_BY_ROWS, "overwrite")',
+        pair("replace, same columns", "update", explicit=True, level="snapshot"),
     ),
     Bug(
         "a definition that read runs again on what winners left", resolve.verdict,
