@@ -96,6 +96,7 @@ KINDS = (
         "told of an error, then append",
         ("INSERT INTO {t} VALUES (900, 9, 'after an error')",),
         by_keys=True,
+        blind=True,
         fails=("UPDATE {u} SET v = (SELECT v FROM {t} WHERE k IN ({keys}))",),
     ),
     Kind(
