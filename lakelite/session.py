@@ -82,7 +82,7 @@ class Session:
                 raise ProgrammingError(f"executemany takes one statement, not {len(found)}")
             statement = found[0]
             operation = found[0].operation
-            if not isinstance(operation, st.Insert | st.Update | st.Delete | st.Merge) or getattr(operation, "returning", None) is not None:
+            if not isinstance(operation, st.Insert | st.Update | st.Delete | st.Merge) or operation.returning is not None:
                 what = "executemany is for INSERT, UPDATE, DELETE and MERGE without RETURNING"
                 raise ProgrammingError(what, hint="use execute for other statements")
             sets = [values_of(statement, p) for p in parameter_sets]

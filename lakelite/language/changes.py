@@ -37,13 +37,13 @@ def read_insert(reader: Reader, ctes: Sql | None) -> Insert:
         if columns is not None or by_name:
             raise reader.wrong("DEFAULT VALUES takes neither a list of columns nor BY NAME", index=0)
         on_conflict = _on_conflict(reader, target, alias, instead, overwrite)
-        return Insert(target, overwrite, None, False, None, False, ctes, _returning(reader, on_conflict), alias, on_conflict)
+        return Insert(target, overwrite, None, False, None, False, ctes, returning_list(reader), alias, on_conflict)
     is_values = _is_values_list(reader, stop)
     if is_values and by_name:
         raise reader.wrong("BY NAME takes the names from a query, and VALUES has none", "write the columns: INSERT INTO t (a, b) VALUES …")
     source = reader.query(stop)
     on_conflict = _on_conflict(reader, target, alias, instead, overwrite)
-    return Insert(target, overwrite, columns, by_name, source, is_values, ctes, _returning(reader, on_conflict), alias, on_conflict)
+    return Insert(target, overwrite, columns, by_name, source, is_values, ctes, returning_list(reader), alias, on_conflict)
 
 
 def _instead(reader: Reader) -> OnConflict | None:
@@ -97,7 +97,7 @@ def read_delete(reader: Reader, ctes: Sql | None) -> Delete:
     first = reader.index
     where = _where(reader)
     row_local = sources is None and _row_local(reader, target, alias, first, where, ctes)
-    return Delete(target, alias, where, row_local, ctes, sources, _returning(reader))
+    return Delete(target, alias, where, row_local, ctes, sources, returning_list(reader))
 
 
 def read_update(reader: Reader, ctes: Sql | None) -> Update:
@@ -111,7 +111,7 @@ def read_update(reader: Reader, ctes: Sql | None) -> Update:
     sources = _sources(reader) if reader.accept("FROM") else None
     where = _where(reader)
     row_local = sources is None and _row_local(reader, target, alias, first, where, ctes)
-    return Update(target, alias, found, where, row_local, ctes, sources, _returning(reader))
+    return Update(target, alias, found, where, row_local, ctes, sources, returning_list(reader))
 
 
 def read_truncate(reader: Reader) -> Truncate:
@@ -260,10 +260,8 @@ def _sources(reader: Reader) -> Sql:
     return splice(reader.source, first, reader.index)
 
 
-def _returning(reader: Reader, on_conflict: OnConflict | None = None) -> Sql | None:
+def returning_list(reader: Reader) -> Sql | None:
     """The list behind RETURNING, to the end of the statement: DuckDB binds it as it is, and says what is wrong in it."""
-    if on_conflict is not None and reader.sees("RETURNING"):
-        raise reader.unsupported("RETURNING where keys may meet", "read the rows with a SELECT in the same transaction")
     if not reader.accept("RETURNING"):
         reader.finish()
         return None

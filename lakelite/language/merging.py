@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lakelite.errors import ProgrammingError
-from lakelite.language.changes import assignments, target_alias, target_of
+from lakelite.language.changes import assignments, returning_list, target_alias, target_of
 from lakelite.language.reader import QUERY_HEADS, Reader
 from lakelite.language.source import Source, splice, wrong
 from lakelite.language.statements import Merge, MergeClause, MergeWhen, Name, Sql
@@ -32,9 +32,9 @@ def read_merge(source: Source, index: int, ctes: Sql | None) -> Merge:
     while not (clauses and reader.ended()):
         clauses.append(_clause(reader, target, alias, clauses))
         if reader.sees("RETURNING"):
-            raise reader.unsupported("RETURNING of MERGE", "read the rows with a SELECT in the same transaction")
-    behind = splice(source, first, len(source.tokens))
-    return Merge(target, alias, rows, named, is_aliased, on, using, tuple(clauses), behind, ctes)
+            break
+    behind = splice(source, first, reader.index)
+    return Merge(target, alias, rows, named, is_aliased, on, using, tuple(clauses), behind, ctes, returning_list(reader))
 
 
 def _with_cases(source: Source) -> dict[int, int]:

@@ -281,7 +281,8 @@ class MergeClause:
 class Merge:
     """MERGE INTO t USING source ON condition | USING (columns) WHEN …; of `on` and `using` one is given.
 
-    `source_name`: by what the rows of the source are known; its schema counts where it `is_aliased` not. `behind`: all text behind the source.
+    `source_name`: by what the rows of the source are known; its schema counts where it `is_aliased` not. `behind`: all text behind the source, up to
+    RETURNING. `returning` as in Insert.
     """
 
     target: Name
@@ -294,6 +295,7 @@ class Merge:
     clauses: tuple[MergeClause, ...]
     behind: Sql
     ctes: Sql | None
+    returning: Sql | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from lakelite.storage import fragment as fragments
 from lakelite.storage.relations import relation
 from lakelite.storage.scan import Addressed
 from lakelite.transaction import changes as ch
+from lakelite.transaction import returning
 from lakelite.transaction.execution import Call, Done, Execution, find_table
 from lakelite.transaction.match import TARGET, addresses, unqualified
 from lakelite.transaction.source import Reads, execute, prepare, render, used_values
@@ -104,8 +105,10 @@ def merge(execution: Execution, work: ch.Work, operation: st.Merge, call: Call) 
     read = reads.tables | {table.table_id}
     changes = replace(work.changes.with_reads(read, call.text), blind=False)
     changes = replace(changes, external=changes.external or (call.text if reads.external else None))
+    written = {"INSERT": outcome.inserted, "UPDATE": outcome.versions}
+    returned = returning.of_merged(execution, work, execution.state(work, table), operation, call, written, outcome.deleted)
     done = Done(replace(work, changes=changes.with_change(_change(frame, changes, outcome))), outcome.count, tables=read)
-    return replace(done, repeatable=not reads.external)
+    return replace(done, repeatable=not reads.external, returned=returned)
 
 
 def _change(frame: _Frame, changes: ch.ChangeSet, outcome: _Outcome) -> ch.TableChange:

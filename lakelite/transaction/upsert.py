@@ -18,7 +18,7 @@ from lakelite.model import Constraint, Table, fold, quote
 from lakelite.storage import fragment as fragments
 from lakelite.storage.relations import relation
 from lakelite.transaction import changes as ch
-from lakelite.transaction import constraints, match, row_ids, source
+from lakelite.transaction import constraints, match, returning, row_ids, source
 from lakelite.transaction.execution import Call, Done, Execution, find_table
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def upsert(execution: Execution, work: ch.Work, operation: st.Insert, call: Call
         change, count = _applied(execution, work, change, operation, proposed, staged, call)
     change = replace(change, kinds=change.kinds | {"append"})
     done = Done(replace(work, changes=changes.with_change(change)), count, tables=reads.tables | {table.table_id})
-    return replace(done, repeatable=not reads.external)
+    returned = returning.of_written(execution, work, done.work, table, operation, call)
+    return replace(done, repeatable=not reads.external, returned=returned)
 
 
 def _bind(execution: Execution, work: ch.Work, table: Table, operation: st.Insert, ctes: str, text: str, call: Call) -> None:
