@@ -91,7 +91,7 @@ def _candidate(tx: Transaction, head: LakeView, won: list[Winner], statement: st
     return Candidate(
         tx.work.changes, tx.base.namespace, tx.explicit, statement, tx.isolation, words, read, unaffected, own, promised,
         tx.isolation == "write serializable" and tx.execution.limits.overwrite_append == "supersede", tx.base.bound, undone,
-        keys.gave(tx),
+        keys.gave(tx), frozenset().union(*(entry.target for entry in tx.log if _by_place(entry.operation))),
     )  # fmt: skip
 
 
@@ -111,11 +111,11 @@ def _undone_returning(events: Iterable[Event]) -> frozenset[int]:
 
 
 def _words(tx: Transaction) -> frozenset[str] | None:
-    """The names that the statements mention, folded; None where one takes columns by their place or all of them."""
+    """The names that the statements mention, folded; None where one takes all columns."""
     found: frozenset[str] = frozenset()
     for entry in tx.log:
         texts = (entry.call.text, *tx.execution.texts_within(entry.tables))
-        if _by_place(entry.operation) or any("*" in text for text in texts):
+        if any("*" in text for text in texts):
             return None
         found = found.union(*map(mentions, texts))
     return found

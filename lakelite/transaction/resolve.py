@@ -122,7 +122,7 @@ class Verdict:
 class Candidate:
     """What a verdict needs to know of my transaction. `words`: the names in its statements, folded; None where they may name any column.
 
-    `read_words`: of those, the names in what reads.
+    `read_words`: of those, the names in what reads. `placed`: tables into which I wrote without naming columns.
     `unaffected`: tables that I read, or whose rows I was shown, and whose delta is empty. `looked_at_own`: I was shown rows of a
     table that winners touched and that I had written before, so that only running again tells what they would be now.
     `promised`: I was told of errors, or of statements that I undid, which would have to come out the same (at `serializable`).
@@ -145,6 +145,11 @@ class Candidate:
     bound: frozenset[int] = frozenset()
     undone: frozenset[int] = frozenset()
     keyed: Mapping[int, bool] = field(default_factory=dict)
+    placed: frozenset[int] = frozenset()
+
+    def may_name(self, table_id: int, column: str) -> bool:
+        """Whether a statement may mean this column of the table."""
+        return self.words is None or table_id in self.placed or fold(column) in self.words
 
     def binds_anew(self, table_id: int) -> bool:
         """Whether I may as well meet another table under the name: DDL in autocommit runs again on the head, whatever that is."""
@@ -248,7 +253,7 @@ def _told_of_lost(mine: Candidate, line: Resolution, met: Sequence[Meeting], hea
     writes = any(m.theirs == "shrink" and m.mine in ("append", "update", "overwrite") for m in here)
     if not writes or line.table_id is None:
         return line
-    gone = [c.name for c in lost(mine.base.by_id[line.table_id], head.by_id[line.table_id]) if mine.words is None or fold(c.name) in mine.words]
+    gone = [c.name for c in lost(mine.base.by_id[line.table_id], head.by_id[line.table_id]) if mine.may_name(line.table_id, c.name)]
     if not gone:
         return line
     text = f"snapshot {line.winner_snapshot_id} dropped {', '.join(gone)}: what was written to it is in no table"
@@ -396,7 +401,7 @@ def _unbound(mine: Candidate, met: Sequence[Meeting], head: Namespace) -> list[s
         if after is None:
             gone.append(f'table "{before.qualified}" was dropped')
         else:
-            names = [c.name for c in lost(before, after) if mine.words is None or fold(c.name) in mine.words]
+            names = [c.name for c in lost(before, after) if mine.may_name(table_id, c.name)]
             gone.extend(f'column "{before.qualified}.{name}" was dropped, or fields inside of it' for name in names)
     for table_id in sorted(m.table_id for m in met if m.mine in _DEFINING and m.table_id is not None):
         gone += [f'column "{mine.base.by_id[table_id].qualified}.{name}" was renamed or dropped' for name in _moved_under_me(mine, head, table_id)]

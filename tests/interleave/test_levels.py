@@ -88,6 +88,16 @@ def test_a_level_that_is_set_inside_a_transaction_is_for_the_next_one_and_that_i
     assert found == [(SERIALIZABLE,), (DEFAULT,)]
 
 
+@pytest.mark.parametrize(("insert", "kept"), [("INSERT INTO s SELECT k, k FROM t", True), ("INSERT INTO s SELECT * FROM t", False)])
+def test_a_column_that_nobody_names_may_go_also_where_another_table_is_written_by_place(connect: Connect, insert: str, kept: bool) -> None:
+    m, w = connect(SERIALIZABLE), connect()
+    m.execute(f"BEGIN; DELETE FROM t WHERE k < 4; {insert}")
+    w.execute("ALTER TABLE t DROP COLUMN v")
+    assert (conflict(m) is None) is kept
+    assert rows(w, "s") == ([(4, 4), (5, 5)] if kept else [])
+    assert len(rows(w)) == (2 if kept else 6)
+
+
 # Traps of resolver.md, section 7.
 
 
