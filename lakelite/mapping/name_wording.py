@@ -123,7 +123,7 @@ def _ambiguous(found: re.Match[str], said: Said) -> Words:
 
 
 def _ambiguous_table(found: re.Match[str], said: Said) -> Words:
-    return Words(f'more than one table is called "{found[1]}" here', "give each a name of its own: t AT (VERSION => 3) AS old", found[1])
+    return Words(f'more than one table is called "{found[1]}" here', "give each a name of its own: FROM t AS other", found[1])
 
 
 def _named_twice(found: re.Match[str], said: Said) -> Words:

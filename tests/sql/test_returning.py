@@ -227,7 +227,7 @@ def test_the_past_and_the_callers_tables_as_sources(con: Any) -> None:
 
 
 def test_what_cannot_be(con: Any) -> None:
-    with pytest.raises(lakelite.ProgrammingError, match="executemany is for INSERT, UPDATE and DELETE without RETURNING"):
+    with pytest.raises(lakelite.ProgrammingError, match="executemany is for INSERT, UPDATE, DELETE and MERGE without RETURNING"):
         con.executemany("INSERT INTO t VALUES (?, 'm') RETURNING a", [(1,), (2,)])
     for statement in ("TRUNCATE t RETURNING *", "DELETE FROM t RETURNING", "UPDATE t SET a = 1 FROM WHERE a = 1", "DELETE FROM t USING"):
         with pytest.raises(lakelite.ProgrammingError, match="syntax error"):
