@@ -185,11 +185,14 @@ class Cursor(Exports):
 class Cursors(Iterator[Cursor]):
     """The statements of a script, one cursor each, run when they are asked for."""
 
-    def __init__(self, connection: Connection, session: Session, found: Iterator[Result]) -> None:
-        self._connection, self._session, self._found = connection, session, found
+    def __init__(self, connection: Connection, session: Session, script: str, parameters: Parameters) -> None:
+        self._connection, self._session = connection, session
+        self._scope: scope.Scope | None = None
+        self._found = session.statements(script, parameters, lambda name: self._scope and self._scope(name))
 
     def __next__(self) -> Cursor:
-        return Cursor(self._connection, self._session)._take(next(self._found))
+        with scope.of_caller() as self._scope:
+            return Cursor(self._connection, self._session)._take(next(self._found))
 
 
 def _count(size: Any) -> int:

@@ -128,7 +128,7 @@ class Connection:
 
     def statements(self, script: str, parameters: Parameters = None) -> Iterator[Cursor]:
         """Runs a script: one cursor per statement, each run when it is asked for. After an error the next one may be asked for."""
-        return Cursors(self, self._session, self._session.statements(script, parameters))
+        return Cursors(self, self._session, script, parameters)
 
     def append(self, table: str, data: object) -> Cursor:
         """Adds rows to a table, by column name: columns that are missing get their defaults. Returns a cursor; see its rowcount.

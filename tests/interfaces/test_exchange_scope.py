@@ -47,6 +47,23 @@ def test_locals_then_globals_of_who_calls(con: Any) -> None:
     assert rows_of(con, "FROM shadowed") == [(1,)]
 
 
+def test_statements_that_run_one_by_one_see_who_asks_for_each(con: Any) -> None:
+    first = second = pa.table({"id": [2]})
+    found = con.statements("FROM first; FROM local; FROM second; FROM nowhere")
+    assert next(found).fetchall() == [(2,)]
+
+    def elsewhere() -> list[tuple[Any, ...]]:
+        local = pa.table({"id": [5]})
+        assert local.num_rows == 1
+        return next(found).fetchall()
+
+    assert elsewhere() == [(5,)]
+    assert next(found).fetchall() == [(2,)]
+    with pytest.raises(lakelite.ProgrammingError, match='"nowhere" does not exist'):
+        next(found)
+    assert first is second
+
+
 def test_variables_of_an_enclosing_function_that_this_one_uses(con: Any) -> None:
     outer = pa.table({"id": [3]})
 
