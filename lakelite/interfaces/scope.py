@@ -36,6 +36,11 @@ class Scope:
 def of_caller() -> Scope:
     """The scope of the innermost frame that is none of lakelite's own."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == _OWN:
+    while frame is not None and _is_own(frame):
         frame = frame.f_back
     return Scope(frame)
+
+
+def _is_own(frame: FrameType) -> bool:
+    """Whether it is code of lakelite's; of `python -m lakelite` only the package says so."""
+    return any(str(frame.f_globals.get(key)).partition(".")[0] == _OWN for key in ("__name__", "__package__"))
