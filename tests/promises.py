@@ -191,7 +191,7 @@ def _laid_over(case: Case, base: Tables, mine: Tables, theirs: Tables, told: Tol
         kept = [row for i, row in theirs[table].items() if i not in changed and not case.mine.overwrites]
         written = [row for i, row in mine[table].items() if i in changed or i not in base[table]]
         contents[name] = (without[name][0], multiset([*kept, *written]))
-        if case.mine.statements[0].startswith(("DELETE", "TRUNCATE")):
+        if case.mine.statements[0].startswith(("DELETE", "TRUNCATE", "MERGE")):
             counts = [counts[0] - len(changed - theirs[table].keys()), *counts[1:]]
     return Promise("commits", contents, without, counts, told)
 

@@ -153,12 +153,22 @@ CHIEF = frozenset(USUAL) | {
 
 
 def cases() -> list[Case]:
-    """Pairs of the chief kinds all meet, the others meet the four most usual ones, and a few pairs in every way there is."""
+    """Pairs of the chief kinds all meet, at a level each, the usual ones at every level; the others meet the usual ones; and a few pairs in
+    every way there is."""
     found: list[Case] = []
     turn = itertools.count()
-    for mine, theirs, level in itertools.product(KINDS, KINDS, LEVELS):
-        if theirs.is_only_mine:
-            continue
+    for (i, mine), (j, theirs) in itertools.product(enumerate(KINDS), enumerate(KINDS)):
+        is_usual = mine.name in USUAL and theirs.name in USUAL
+        levels = LEVELS if EVERYTHING or is_usual else (LEVELS[(i + j) % len(LEVELS)],)
+        found += [] if theirs.is_only_mine else _of_pair(mine, theirs, levels, turn)
+    for number, case in enumerate(found):
+        case.number = number
+    return found
+
+
+def _of_pair(mine: Kind, theirs: Kind, levels: tuple[Level, ...], turn: Iterator[int]) -> list[Case]:
+    found: list[Case] = []
+    for level in levels:
         modes = [False] if mine.upkeep else [False, True] if mine.is_single else [True]
         overlaps = OVERLAPS if mine.by_keys and theirs.by_keys else OVERLAPS[:1]
         combinations = list(itertools.product(STATES, overlaps, modes))
@@ -168,18 +178,20 @@ def cases() -> list[Case]:
             first = next(turn) * 5
             combinations = combinations if often else [combinations[first % len(combinations)]] if chief else []
         found += [Case(mine, theirs, *c, level, number=0) for c in combinations]
-    for number, case in enumerate(found):
-        case.number = number
     return found
 
 
 CASES = cases()
 
 
-def test_every_chief_pair_meets_at_every_level() -> None:
-    there = {(case.mine.name, case.theirs.name, case.level) for case in CASES}
+def test_every_chief_pair_meets_and_every_kind_at_every_level() -> None:
+    there = {(case.mine.name, case.theirs.name) for case in CASES}
     winners = CHIEF - {kind.name for kind in KINDS if kind.is_only_mine}
-    assert there >= set(itertools.product(CHIEF, winners, LEVELS))
+    assert there >= set(itertools.product(CHIEF, winners))
+    levels = {(name, case.level) for case in CASES for name in (f"M {case.mine.name}", f"W {case.theirs.name}")}
+    assert levels >= set(itertools.product([*(f"M {k}" for k in CHIEF), *(f"W {k}" for k in winners)], LEVELS))
+    usual = {(case.mine.name, case.theirs.name, case.level) for case in CASES}
+    assert usual >= set(itertools.product(USUAL, USUAL, LEVELS))
 
 
 def check(lake: Three, case: Case, oracle: Oracle) -> list[str]:
