@@ -81,7 +81,7 @@ class Session:
             if len(found) != 1:
                 raise ProgrammingError(f"executemany takes one statement, not {len(found)}")
             statement = found[0]
-            operation = found[0].operation
+            operation = statement.operation
             if not isinstance(operation, st.Insert | st.Update | st.Delete | st.Merge) or operation.returning is not None:
                 what = "executemany is for INSERT, UPDATE, DELETE and MERGE without RETURNING"
                 raise ProgrammingError(what, hint="use execute for other statements")
