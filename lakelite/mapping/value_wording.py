@@ -91,7 +91,7 @@ def _large_parameter(found: re.Match[str], said: Said) -> Words:
 
 
 def _surrogate(found: re.Match[str], said: Said) -> Words:
-    return Words("a parameter holds half of a surrogate pair, which is no character", "pass bytes for what is no text", kind=DataError)
+    return Words("a text holds half of a surrogate pair, which is no character", "pass bytes for what is no text", kind=DataError)
 
 
 def _long_string(found: re.Match[str], said: Said) -> Words:
