@@ -44,7 +44,7 @@ VIEWS = {
             "snapshots",
             "snapshot_id BIGINT, parent_id BIGINT, branch VARCHAR, committed_at TIMESTAMP, author VARCHAR, message VARCHAR, operation VARCHAR,"
             "statements VARCHAR[], isolation VARCHAR, base_snapshot_id BIGINT, attempts BIGINT, transaction_id VARCHAR, rows_added BIGINT,"
-            "rows_removed BIGINT",
+            "rows_removed BIGINT, merge_parent_id BIGINT",
         ),
         _view(
             "tables",

@@ -12,7 +12,7 @@ from lakelite.contents import TableState
 from lakelite.errors import Position, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.mapping.names import did_you_mean, listed
-from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Limits, Table, fold
+from lakelite.model import MAIN_BRANCH_ID, MAIN_SCHEMA, RESERVED_SCHEMA, Limits, Table, fold
 from lakelite.storage import fragment as fragments
 from lakelite.storage.engine import INTERNAL, NAMELESS, Engine
 from lakelite.storage.files import LakePaths, data_file_name
@@ -47,6 +47,7 @@ class Execution:
     lease: SessionLease
     versions: dict[int, LakeView]
     settings: Callable[[], list[tuple[str, str, str, str]]]
+    branch: int = MAIN_BRANCH_ID
     written: list[fragments.Staged] = field(default_factory=list)
     pinned: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what the user should know of the statement that runs, or ran last

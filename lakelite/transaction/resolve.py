@@ -53,6 +53,7 @@ class Winner:
     """
 
     snapshot_id: int
+    parent_id: int
     committed_at_us: int
     author: str | None
     recorded: str

@@ -89,15 +89,15 @@ def at_time(execution: Execution, text: str, call: Call, position: Position) -> 
 def first_since(execution: Execution, text: str, call: Call, position: Position) -> Version:
     """The first version that came at a time or later; one more than the base if none did."""
     before = _newest_at(execution, microseconds(execution, text, call, position) - 1)
-    if before is None and execution.catalog.row("oldest_snapshot")[0] > 0:
+    if before is None and execution.catalog.row("oldest_snapshot", base=execution.view.snapshot_id)[0] > 0:
         _raise_too_early(execution, position)
     return Version(0 if before is None else before + 1, is_time=True)
 
 
 def _newest_at(execution: Execution, time_us: int) -> int | None:
     """The newest kept version that was there at a time, up to the base; None if none was."""
-    found = execution.catalog.row("snapshot_at_time", time_us=time_us)[0]
-    return None if found is None else min(int(found), execution.view.snapshot_id)
+    found = execution.catalog.row("snapshot_at_time", time_us=time_us, base=execution.view.snapshot_id)[0]
+    return None if found is None else int(found)
 
 
 def is_time(execution: Execution, text: str, call: Call, position: Position) -> bool:
@@ -128,7 +128,7 @@ def value_of(execution: Execution, expression: str, call: Call, position: Positi
 
 
 def _raise_too_early(execution: Execution, position: Position) -> NoReturn:
-    oldest, time_us = execution.catalog.row("oldest_snapshot")
+    oldest, time_us = execution.catalog.row("oldest_snapshot", base=execution.view.snapshot_id)
     when = datetime.fromtimestamp(time_us / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     if oldest == 0:
         raise ProgrammingError(f"the lake is younger than that: it was made on {when}", hint=_HISTORY, position=position)
