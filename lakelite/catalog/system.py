@@ -74,6 +74,8 @@ VIEWS = {
             "snapshot_id BIGINT, winner_snapshot_id BIGINT, table_name VARCHAR, rung BIGINT, row_count BIGINT, explanation VARCHAR,"
             "schema_name VARCHAR, table_id BIGINT",
         ),
+        _view("branches", "name VARCHAR, head_snapshot_id BIGINT, base_snapshot_id BIGINT, created_at TIMESTAMP"),
+        _view("tags", "name VARCHAR, tagged_snapshot_id BIGINT, branch VARCHAR, created_at TIMESTAMP"),
         _view("settings", "name VARCHAR, value VARCHAR, scope VARCHAR, description VARCHAR"),
     )
 }

@@ -48,6 +48,7 @@ class Execution:
     versions: dict[int, LakeView]
     settings: Callable[[], list[tuple[str, str, str, str]]]
     branch: int = MAIN_BRANCH_ID
+    named: dict[tuple[str, str], int] = field(default_factory=dict)  # what the transaction took a branch or tag to mean when it first named it
     written: list[fragments.Staged] = field(default_factory=list)
     pinned: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what the user should know of the statement that runs, or ran last

@@ -73,6 +73,9 @@ def _load(execution: Execution, work: ch.Work, view: SystemView) -> None:
     elif view.name == "settings":
         settings = execution.settings()
         load(view.name, view.loaded, tuple(settings), base, lambda _: settings)
+    elif view.name in ("branches", "tags"):
+        named = catalog.rows(f"look_{view.name}")
+        load(view.name, view.loaded, tuple(named), base, lambda _: named)
     else:
         changed = _changed(execution, work)
         load(view.name, view.loaded, _stamp(execution, work, changed), base, lambda _: _ROWS[view.name](execution, work, changed))
