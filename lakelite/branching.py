@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager
 from typing import Any
 
+from lakelite import landing
 from lakelite.catalog import branches
 from lakelite.errors import Error, OperationalError, Position, ProgrammingError
 from lakelite.lake import Lake
@@ -15,6 +17,7 @@ from lakelite.results import Result
 from lakelite.standalone import check_alone
 from lakelite.transaction import commit as committing
 from lakelite.transaction import versions
+from lakelite.transaction.commit import CommitResult
 from lakelite.transaction.execution import Call
 from lakelite.transaction.transaction import Transaction
 
@@ -50,6 +53,33 @@ def use(lake: Lake, tx: Transaction | None, name: str, position: Position | None
     """USE BRANCH: transactions are on that branch from now on. ProgrammingError: there is none, or a transaction is open."""
     check_alone("USE BRANCH", tx, read_only=False)
     lake.use(versions.find_branch(lake.catalog, name, position))
+
+
+_MERGED = (
+    ("table_name", "VARCHAR"), ("rows_added", "BIGINT"), ("rows_updated", "BIGINT"), ("rows_deleted", "BIGINT"), ("conflicts", "BIGINT"),
+    ("what", "VARCHAR"),
+)  # fmt: skip
+
+
+def merge(
+    lake: Lake, tx: Transaction | None, operation: bs.MergeBranch, call: Call, limited: AbstractContextManager[None], *, read_only: bool
+) -> tuple[CommitResult | None, Result]:
+    """MERGE BRANCH, as a snapshot of its own: what landed (None: nothing was to be done, or it is a DRY RUN), and one row for each table.
+
+    `limited`: the block of what may be stopped, which a commit may not.
+    """
+    check_alone("MERGE BRANCH", tx, read_only=read_only)
+    merging = lake.start(explicit=False, isolation="serializable", read_only=False)
+    try:
+        with merging.statement(operation, call.text, [call.values]), limited:
+            merging.run(operation, call)
+        if operation.dry_run or not merging.work.changes.writes:
+            merging.discard()
+            return None, Result(_MERGED, rows=lake.merge.lines)
+        committed, messages = landing.land(lake, merging)
+        return committed, Result(_MERGED, rows=lake.merge.lines, messages=messages)
+    finally:
+        lake.unpin(merging)
 
 
 def _what(operation: bs.OfBranches) -> str:

@@ -23,7 +23,7 @@ from lakelite.storage.engine import Engine
 from lakelite.storage.files import LakePaths
 from lakelite.storage.leases import SessionLease
 from lakelite.transaction import commit as committing
-from lakelite.transaction.execution import Execution
+from lakelite.transaction.execution import Execution, MergeReport
 from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.view import LakeView
 
@@ -54,6 +54,7 @@ class Lake:
         self.view: LakeView | None = None
         self.progress: Progress | None = None  # who wants to know how far an OPTIMIZE is
         self._opened = opened
+        self.merge = MergeReport()
         self._versions: dict[int, LakeView] = {}  # of time travel, as long as they are few
         self._locks_held = 0
         self._transactions = 0
@@ -92,6 +93,7 @@ class Lake:
             self._versions,
             self.all_settings,
             self.branch.branch_id,
+            merge=self.merge,
         )
         return Transaction(execution, explicit=explicit, isolation=isolation, read_only=read_only, now_us=committing.now_us())
 

@@ -153,6 +153,8 @@ class Session:
                 return self._transfer(operation, values)
             case st.Query() | st.CopyTo():
                 return self._query(statement, values)
+            case st.MergeBranch():
+                return self._merge_branch(operation, call)
             case _ if isinstance(operation, st.OfBranches):
                 return branching.run(self.lake, self._tx, operation, call, read_only=self.read_only)
             case _ if isinstance(operation, st.Standalone):
@@ -405,6 +407,12 @@ class Session:
     def _optimize(self, operation: st.Optimize, call: Call) -> Result:
         standalone.check_alone("OPTIMIZE", self._tx, read_only=self.read_only)
         landed, result = landing.optimize(self.lake, operation, call, self._limited(self.lake.engine.stopper))
+        self.last_commit = landed or self.last_commit
+        return result
+
+    def _merge_branch(self, operation: st.MergeBranch, call: Call) -> Result:
+        limited = self._limited(self.lake.engine.stopper)
+        landed, result = branching.merge(self.lake, self._tx, operation, call, limited, read_only=self.read_only)
         self.last_commit = landed or self.last_commit
         return result
 

@@ -76,6 +76,10 @@ VIEWS = {
         ),
         _view("branches", "name VARCHAR, head_snapshot_id BIGINT, base_snapshot_id BIGINT, created_at TIMESTAMP"),
         _view("tags", "name VARCHAR, tagged_snapshot_id BIGINT, branch VARCHAR, created_at TIMESTAMP"),
+        _view(
+            "merge_conflicts",
+            "table_name VARCHAR, row_id BIGINT, kind VARCHAR, base VARCHAR, ours VARCHAR, theirs VARCHAR",
+        ),
         _view("settings", "name VARCHAR, value VARCHAR, scope VARCHAR, description VARCHAR"),
     )
 }

@@ -30,6 +30,15 @@ RESERVED_SCHEMAS = frozenset({RESERVED_SCHEMA, INTERNAL, NAMELESS, MIRROR, "info
 
 
 @dataclass(slots=True)
+class MergeReport:
+    """Of the last MERGE BRANCH of a connection: the rows that it found changed on both branches (`lake.merge_conflicts`; None: there are none),
+    and for each table its name, the rows added, updated, deleted and changed on both, and what else became of it."""
+
+    conflicts: SavedRows | None = None
+    lines: list[tuple[str, int, int, int, int, str]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class Execution:
     """What the statements of one transaction attempt run in. `reserve(counter, n)` gives new ids; `number()` a number never used in this session.
 
@@ -49,6 +58,7 @@ class Execution:
     settings: Callable[[], list[tuple[str, str, str, str]]]
     branch: int = MAIN_BRANCH_ID
     named: dict[tuple[str, str], int] = field(default_factory=dict)  # what the transaction took a branch or tag to mean when it first named it
+    merge: MergeReport = field(default_factory=MergeReport)
     written: list[fragments.Staged] = field(default_factory=list)
     pinned: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what the user should know of the statement that runs, or ran last

@@ -154,7 +154,8 @@ class Candidate:
 
     def binds_anew(self, table_id: int) -> bool:
         """Whether I may as well meet another table under the name: DDL in autocommit runs again on the head, whatever that is."""
-        return not self.explicit and self.changes.defines and table_id not in self.changes.reads
+        is_read = table_id in self.changes.reads and self.changes.merged is None  # what was read is what a MERGE BRANCH compares
+        return not self.explicit and self.changes.defines and not is_read
 
 
 def _fits(mine: ChangeSet, head: Namespace) -> bool:

@@ -53,6 +53,11 @@ def _refuse_unseen(text: str) -> None:
 
 
 def _show(execution: Execution, work: ch.Work, view: SystemView) -> None:
+    if view.name == "merge_conflicts":
+        saved = execution.merge.conflicts
+        nothing = ", ".join(f"NULL::{kind} AS {quote(name)}" for name, kind in view.columns)
+        execution.engine.loaded.show(view.name, f"SELECT {nothing} WHERE false" if saved is None else saved.sql)
+        return
     _load(execution, work, view)
     tables = execution.engine.loaded
     columns = ", ".join(quote(name) for name, _ in view.columns)
