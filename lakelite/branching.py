@@ -20,6 +20,7 @@ from lakelite.transaction import versions
 from lakelite.transaction.commit import CommitResult
 from lakelite.transaction.execution import Call
 from lakelite.transaction.transaction import Transaction
+from lakelite.transaction.view import check_version
 
 _BRANCHES = (("name", "VARCHAR"), ("version", "BIGINT"), ("base_version", "BIGINT"), ("created_at", "TIMESTAMP"), ("current", "BOOLEAN"))
 _TAGS = (("name", "VARCHAR"), ("version", "BIGINT"), ("branch", "VARCHAR"), ("created_at", "TIMESTAMP"))
@@ -124,11 +125,14 @@ def _base(lake: Lake, seen: Transaction, operation: bs.CreateBranch | bs.CreateT
 
 
 def _check_whole(lake: Lake, base: int, operation: bs.CreateBranch | bs.CreateTag, call: Call) -> None:
-    """OperationalError: VACUUM has removed rows that a table had at that version."""
+    """OperationalError: VACUUM has removed the version, or rows that a table had then."""
+    check_version(lake.catalog, base, Position.at(call.text, operation.offset))
     torn = [row[0] for row in lake.catalog.rows("torn_tables", snapshot=base)]
     if torn:
         message = f"version {base} is not whole any more: VACUUM has removed what was in {listed(torn)}"
-        raise OperationalError(message, hint="DESCRIBE HISTORY lists the versions; take a newer one", position=Position.at(call.text, operation.offset))
+        raise OperationalError(
+            message, hint="DESCRIBE HISTORY lists the versions; take a newer one", position=Position.at(call.text, operation.offset)
+        )
 
 
 def _taken(kind: str, operation: bs.CreateBranch | bs.CreateTag, call: Call) -> Error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from lakelite.catalog.store import Catalog, Writer
@@ -66,6 +66,7 @@ class Lineage:
     """Every kept snapshot with its parent, the one that it merged, and its branch."""
 
     parents: Mapping[int, tuple[int | None, int | None, int]]
+    _known: dict[int, set[int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, catalog: Catalog) -> Lineage:
@@ -73,7 +74,9 @@ class Lineage:
 
     def ancestors(self, snapshot: int) -> set[int]:
         """The snapshot and all that led to it, by whatever way."""
-        found: set[int] = set()
+        if snapshot in self._known:
+            return self._known[snapshot]
+        found = self._known[snapshot] = set()
         open_ = [snapshot]
         while open_:
             one = open_.pop()
@@ -160,23 +163,28 @@ def states(catalog: Catalog, time_us: int) -> list[State]:
 
 def kept(catalog: Catalog, found: Sequence[State], pinned: int | None) -> Kept:
     """What stays of each branch: its head, what is young, what a session may read (from `pinned` on, on every branch), tags, and
-    what a merge with another living branch needs. A dropped branch that nobody may read, and that no living one comes from, goes as a whole."""
-    floors = {state.branch_id: _floor(catalog, state, pinned) for state in found}
-    points = {(row[0], row[1]) for row in catalog.rows("tagged")}
+    all since two living branches met, which a merge of them needs. A dropped branch goes as a whole, unless somebody may read it, or it
+    is on the way from one living branch to another."""
+    points = frozenset((row[0], row[1]) for row in catalog.rows("tagged"))
     living = [state for state in found if state.dropped is None]
-    needed: dict[int, int] = {}
-    if len(living) > 1:
-        lineage = Lineage.of(catalog)
-        for theirs in living:
-            for ours in living:
-                if theirs is not ours and (met := meeting(lineage, theirs.newest, ours.newest)) is not None:
-                    points.add((lineage.branch(met.base), met.base))
-                    for after, until in met.stretches:
-                        branch_id = lineage.branch(until)
-                        needed[branch_id] = min(needed.get(branch_id, after), after)
-    for branch_id, oldest in needed.items():
-        floors[branch_id] = min(floors[branch_id], oldest)
-    return Kept(floors, frozenset(points))
+    met, on_the_way = _met(catalog, living) if len(living) > 1 else (None, frozenset[int]())
+    floors = {state.branch_id: _floor(catalog, state, pinned) for state in found}
+    for state in found:
+        if met is not None and (state.dropped is None or state.branch_id in on_the_way):
+            floors[state.branch_id] = min(floors[state.branch_id], _newest_until(catalog, state, met))
+    return Kept(floors, points)
+
+
+def _met(catalog: Catalog, living: Sequence[State]) -> tuple[int | None, frozenset[int]]:
+    """The oldest snapshot that a merge of two living branches would need, and the branches of what led from it to their heads."""
+    lineage = Lineage.of(catalog)
+    pairs = [(theirs.newest, ours.newest) for theirs in living for ours in living if theirs is not ours]
+    meetings = [one for pair in pairs if (one := meeting(lineage, *pair)) is not None]
+    needed = [number for one in meetings for number in (one.base, *(after for after, _ in one.stretches))]
+    if not needed:
+        return None, frozenset()
+    led = set[int]().union(*(lineage.ancestors(state.newest) for state in living))
+    return min(needed), frozenset(lineage.branch(one) for one in led if one >= min(needed))
 
 
 def _floor(catalog: Catalog, state: State, pinned: int | None) -> int:
@@ -185,5 +193,10 @@ def _floor(catalog: Catalog, state: State, pinned: int | None) -> int:
     oldest = max(state.oldest_kept, state.first if state.at_time is None else state.at_time)
     if pinned is None or pinned >= oldest:
         return oldest
-    found = catalog.row("newest_until", branch=state.branch_id, until=pinned)[0]
+    return _newest_until(catalog, state, pinned)
+
+
+def _newest_until(catalog: Catalog, state: State, until: int) -> int:
+    """The snapshot that holds what the branch was then; of one that is younger, its first."""
+    found = catalog.row("newest_until", branch=state.branch_id, until=until)[0]
     return state.oldest_kept if found is None else max(state.oldest_kept, int(found))

@@ -45,9 +45,9 @@ def connect(
     """Opens the lake in directory `path`, or makes one there unless `create` is False; ":memory:" is a temporary one.
 
     `autocommit`: each statement commits by itself; else (PEP 249) a statement opens a transaction that `commit()` ends.
-    `isolation`: the level of its transactions. `branch`: the one that they are on. `author`: recorded with every snapshot. `preload`: load now what the first
-    write of a process would wait for (0.2 s). Raises CannotOpen, and nothing was written; InterfaceError or DataError for
-    wrong arguments, ProgrammingError for a branch that is not there.
+    `isolation`: the level of its transactions. `branch`: the one that they are on. `author`: recorded with every snapshot.
+    `preload`: load now what the first write of a process would wait for (0.2 s). Raises CannotOpen, and nothing was written;
+    InterfaceError or DataError for wrong arguments, ProgrammingError for a branch that is not there.
     """
     level_named(isolation)
     _check_arguments(autocommit, author, branch)

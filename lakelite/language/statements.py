@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lakelite.language.branch_statements import MergeBranch, OfBranches
+from lakelite.language.branch_statements import MergeBranch as MergeBranch
+from lakelite.language.branch_statements import OfBranches as OfBranches
 
 
 @dataclass(frozen=True, slots=True)

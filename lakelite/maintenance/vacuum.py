@@ -48,18 +48,19 @@ def vacuum(
 ) -> Vacuumed:
     """Runs both parts. With `table`, only its files; the versions of the lake then stay, and only this table's old rows go."""
     orphans, orphan_bytes = _sweep(catalog, paths, table, dry_run=dry_run)
-    states = branches.states(catalog, now_us - int(retain_hours * HOUR_US))  # before the leases: a reader that pins later reads none older
-    pinned = [base for base in leases.live_sessions(paths).alive.values() if base is not None]
-    kept = branches.kept(catalog, states, min(pinned, default=None))
-    wanted = {"floors": kept.floors_text, "points": kept.points_text}
-    table_id = table.table_id if table else None
-    expired = catalog.rows("expired_fragments", table_id=table_id, **wanted)
-    versions = 0 if table else int(catalog.row("expired_snapshots", **wanted)[0])
-    if not dry_run:
-        expired = _forget(catalog, locked, table_id, wanted)
-        for owner, name, _ in expired:
-            if name is not None:
-                files.remove_data_file(paths, owner, name)
+    with locked():  # so that no branch and no tag is made meanwhile
+        states = branches.states(catalog, now_us - int(retain_hours * HOUR_US))  # before the leases: a reader that pins later reads none older
+        pinned = [base for base in leases.live_sessions(paths).alive.values() if base is not None]
+        kept = branches.kept(catalog, states, min(pinned, default=None))
+        wanted = {"floors": kept.floors_text, "points": kept.points_text}
+        table_id = table.table_id if table else None
+        expired = catalog.rows("expired_fragments", table_id=table_id, **wanted)
+        versions = 0 if table else int(catalog.row("expired_snapshots", **wanted)[0])
+        if not dry_run:
+            _forget(catalog, table_id, wanted)
+    for owner, name, _ in () if dry_run else expired:
+        if name is not None:
+            files.remove_data_file(paths, owner, name)
     oldest = kept.floors[MAIN_BRANCH_ID] if table is None else min(state.oldest_kept for state in states if state.branch_id == MAIN_BRANCH_ID)
     freed = orphan_bytes + sum(size for _, name, size in expired if name is not None)
     return Vacuumed(dry_run, oldest, versions, len(expired), orphans, freed)
@@ -88,22 +89,17 @@ def _sweep(catalog: Catalog, paths: LakePaths, table: Table | None, *, dry_run: 
 _OF_LAKE = ("columns", "constraints", "views", "comments", "table_names", "table_lives", "schema_lives", "tables", "schemas", "snapshots")
 
 
-def _forget(
-    catalog: Catalog, locked: Callable[[], AbstractContextManager[None]], table_id: int | None, wanted: Mapping[str, str]
-) -> list[tuple[int, str | None, int]]:
-    """Removes what is expired from the catalog, under its lock; table, file and bytes of the fragments that are gone."""
-    with locked():
-        with catalog.transaction("expiring old versions") as writer:
-            expired = catalog.rows("expired_fragments", table_id=table_id, **wanted)
-            for query in ("delete_vectors", "delete_fragment_lives"):
-                writer.run(query, table_id=table_id, **wanted)
-            writer.run("delete_fragments", table_id=table_id)
-            if table_id is not None:
-                writer.run("set_table_oldest_kept", table_id=table_id, floors=wanted["floors"])
-            else:
-                for what in _OF_LAKE:
-                    writer.run(f"delete_{what}", **wanted)
-                writer.run("set_oldest_kept", floors=wanted["floors"])
-                writer.run("delete_branches")
-        catalog.checkpoint()
-    return [(row[0], row[1], row[2]) for row in expired]
+def _forget(catalog: Catalog, table_id: int | None, wanted: Mapping[str, str]) -> None:
+    """Removes what is expired from the catalog."""
+    with catalog.transaction("expiring old versions") as writer:
+        for query in ("delete_vectors", "delete_fragment_lives"):
+            writer.run(query, table_id=table_id, **wanted)
+        writer.run("delete_fragments", table_id=table_id)
+        if table_id is not None:
+            writer.run("set_table_oldest_kept", table_id=table_id, floors=wanted["floors"])
+        else:
+            for what in _OF_LAKE:
+                writer.run(f"delete_{what}", **wanted)
+            writer.run("set_oldest_kept", floors=wanted["floors"])
+            writer.run("delete_branches")
+    catalog.checkpoint()

@@ -22,7 +22,7 @@ from lakelite.transaction import constraints, define, merge_rows, versions
 from lakelite.transaction.delta import Delta
 from lakelite.transaction.execution import Call, Done, Execution
 from lakelite.transaction.resolve import Winner
-from lakelite.transaction.view import LakeView
+from lakelite.transaction.view import LakeView, check_version
 
 SHOWN_KEYS = 10
 _ROW_ID = quote("_lake_kept_row_id")
@@ -45,6 +45,8 @@ def merge_branch(execution: Execution, work: ch.Work, operation: MergeBranch, ca
         execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_conflicts ({', '.join(map(' '.join, merge_rows.CONFLICT_COLUMNS))})")
         merge.run()
         merge.report()
+        for number in sides.numbers:  # asked behind the reading: VACUUM may have come between where the other branch was dropped meanwhile
+            check_version(execution.catalog, number, position)
     finally:
         merge_rows.forget(execution)
     if merge.conflicts and operation.on_conflict == "fail" and not operation.dry_run:
@@ -83,6 +85,11 @@ class _Sides:
     head: LakeView
     theirs: _Side
     ours: _Side
+
+    @property
+    def numbers(self) -> list[int]:
+        """The snapshots that the merge reads."""
+        return [self.base.snapshot_id, self.head.snapshot_id, *(n for side in (self.theirs, self.ours) for run in side.stretches for n in run)]
 
 
 def _met(execution: Execution, branch: Branch, head: int, position: Position) -> _Sides | None:
@@ -293,9 +300,8 @@ class _Merge:
             if counts.conflicts:
                 self._note_rows(made, counts.conflicts)
             change = self._taken(made, change, before)
-        if change is not self.work.changes.tables.get(made.table_id):
-            if change.kinds:
-                self.work = replace(self.work, changes=self.work.changes.with_change(change))
+        if change.kinds:
+            self.work = replace(self.work, changes=self.work.changes.with_change(change))
         if made != ours:
             _validate(execution, ch.overlay(before, change), ours)
         self._tell(made, what, counts if any((counts.added, counts.updated, counts.deleted, counts.conflicts)) else None)
@@ -365,12 +371,11 @@ def _validate(execution: Execution, state: TableState, before: Table) -> None:
 
 def _conflict(execution: Execution, sides: _Sides, torn: _Torn, call: Call) -> Conflict:
     head = sides.head.snapshot_id
-    row = execution.catalog.rows("winners", base=head - 1, head=head)[0]
-    theirs = Winner(*row[:6], bool(row[6]), row[7], {}, False)
+    theirs = Winner.of_row(execution.catalog.rows("winners", base=head - 1, head=head)[0], {}, False)
     shown = f" ({listed(torn.keys)})" if torn.keys else ""
     return Conflict(
         kind="merge conflict", table=torn.table, winner_snapshot_id=head, winner_committed_at=theirs.committed_at, winner_author=theirs.author,
         winner_statement=theirs.statement, statement=call.text, explanation=f"{torn.why}{shown}",
-        what_to_do=f"lake.merge_conflicts shows the rows; MERGE BRANCH {sides.branch.name} ON CONFLICT OURS or THEIRS decides them all", rows=torn.rows,
-        keys=torn.keys,
+        what_to_do=f"lake.merge_conflicts shows the rows; MERGE BRANCH {sides.branch.name} ON CONFLICT OURS or THEIRS decides them all",
+        rows=torn.rows, keys=torn.keys,
     )  # fmt: skip

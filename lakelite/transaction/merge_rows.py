@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
 _SIDES = ("base", "theirs", "ours")
-_EXACT = frozenset("BOOLEAN TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT VARCHAR BLOB UUID DATE TIMESTAMP".split())
+_EXACT = frozenset(
+    "BOOLEAN TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT VARCHAR BLOB UUID DATE TIMESTAMP".split()
+)
 _WAYS = "temp.lake_merge_ways"
 CONFLICT_COLUMNS = (
     ("table_name", "VARCHAR"), ("row_id", "BIGINT"), ("kind", "VARCHAR"), ("base", "VARCHAR"), ("ours", "VARCHAR"), ("theirs", "VARCHAR"),
@@ -117,9 +119,7 @@ def _ways(table: Table) -> str:
     """A SELECT of id, `what` is to be done, and `kind`, what both did, for each row that theirs changed and ours not in the same way."""
     there = {side: f"({side}.id IS NOT NULL)" for side in _SIDES}
     changed_there, changed_here = _unlike(table, "base", "theirs", there), _unlike(table, "base", "ours", there)
-    doing = (
-        f"CASE WHEN NOT {there['theirs']} THEN 'deleted' WHEN NOT {there['ours']} THEN 'added' ELSE 'updated' END"
-    )  # taken over: there is no change of ours in between
+    doing = f"CASE WHEN NOT {there['theirs']} THEN 'deleted' WHEN NOT {there['ours']} THEN 'added' ELSE 'updated' END"
     kind = (
         f"CASE WHEN NOT {there['base']} THEN 'both added' WHEN NOT {there['theirs']} THEN 'updated here, deleted there'"
         f" WHEN NOT {there['ours']} THEN 'deleted here, updated there' ELSE 'both updated' END"
@@ -166,7 +166,8 @@ def replaced(execution: Execution, ours: TableState, condition: str) -> dict[int
 def new_versions(table: Table, condition: str, row_id: str) -> str:
     """A SELECT of the rows, as of `table`, that theirs has of what is taken over, with their ids as `row_id`."""
     columns = ", ".join(f"t.c{i} AS {quote(c.name)}" for i, c in enumerate(table.columns))
-    return f"SELECT {columns}, t.id AS {row_id} FROM temp.lake_merge_theirs t SEMI JOIN (SELECT id FROM {_WAYS} WHERE {condition}) w ON w.id = t.id ORDER BY t.id"
+    wanted = f"(SELECT id FROM {_WAYS} WHERE {condition})"
+    return f"SELECT {columns}, t.id AS {row_id} FROM temp.lake_merge_theirs t SEMI JOIN {wanted} w ON w.id = t.id ORDER BY t.id"
 
 
 def conflicts(table: Table) -> str:
@@ -187,9 +188,7 @@ def shown_keys(execution: Execution, table: Table, most: int) -> tuple[str, ...]
     """Up to `most` of the rows that both changed, by their key, or by row id where the table has none."""
     columns = {c.field_id: (f"c{i}", c.name) for i, c in enumerate(table.columns)}
     key = [columns[field_id] for _, field_id in table.keys[0].columns] if table.keys else []
-    joined = (
-        f"FROM {_WAYS} w LEFT JOIN temp.lake_merge_base base ON base.id = w.id LEFT JOIN temp.lake_merge_theirs theirs ON theirs.id = w.id"
-    )
+    joined = f"FROM {_WAYS} w LEFT JOIN temp.lake_merge_base base ON base.id = w.id LEFT JOIN temp.lake_merge_theirs theirs ON theirs.id = w.id"
     value = " || ', ' || ".join(
         f"{literal(name + ': ')} || coalesce(CAST(CASE WHEN base.id IS NULL THEN theirs.{place} ELSE base.{place} END AS VARCHAR), 'NULL')"
         for place, name in key

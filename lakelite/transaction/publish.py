@@ -58,8 +58,9 @@ def publish(
     """Writes the snapshot behind `head`. `heads`: the head's state of every table that `changes` touches and did not create."""
     snapshot = writer.reserve("snapshot", 1)
     writer.run(
-        "add_snapshot", snapshot=snapshot, parent=head, merged=changes.merged, branch=record.branch_id, now_us=record.now_us, author=record.author, message=record.message,
-        operation=record.operation, statements=json.dumps(record.statements), isolation=record.isolation, base=record.base_snapshot_id,
+        "add_snapshot", snapshot=snapshot, parent=head, merged=changes.merged, branch=record.branch_id, now_us=record.now_us,
+        author=record.author, message=record.message, operation=record.operation, statements=json.dumps(record.statements),
+        isolation=record.isolation, base=record.base_snapshot_id,
         attempts=record.attempts, transaction_id=record.transaction_id, blind=int(changes.blind and changes.writes),
     )  # fmt: skip
     _schemas(writer, snapshot, changes)

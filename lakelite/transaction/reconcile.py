@@ -171,10 +171,7 @@ def _winners(catalog: Catalog, base: int, head: int) -> list[Winner]:
             namespace.add(snapshot_id)
         else:
             effects.setdefault(snapshot_id, {})[table_id] = Effect(frozenset(kinds.split(",")), added, removed)
-    return [
-        Winner(*r[:6], bool(r[6]), r[7], effects.get(r[0], {}), r[0] in namespace)
-        for r in catalog.rows("winners", base=base, head=head)
-    ]
+    return [Winner.of_row(r, effects.get(r[0], {}), r[0] in namespace) for r in catalog.rows("winners", base=base, head=head)]
 
 
 def _expired(tx: Transaction, statement: str) -> Verdict:

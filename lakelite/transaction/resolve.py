@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from lakelite.contents import Namespace
 from lakelite.errors import Conflict
@@ -62,6 +62,11 @@ class Winner:
     transaction_id: str
     effects: Mapping[int, Effect]
     namespace: bool
+
+    @classmethod
+    def of_row(cls, row: Sequence[Any], effects: Mapping[int, Effect], namespace: bool) -> Winner:
+        """From a row of the catalog's query `winners`."""
+        return cls(row[0], row[1], row[2], row[3], row[4], row[5], bool(row[6]), row[7], effects, namespace)
 
     @property
     def committed_at(self) -> str:

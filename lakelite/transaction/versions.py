@@ -126,7 +126,9 @@ def find_branch(catalog: Catalog, name: str, position: Position | None) -> Branc
     branch = branches.find(catalog, name)
     if branch is None:
         known = branches.names(catalog)
-        raise ProgrammingError(f'branch "{name}" does not exist', hint=did_you_mean(name, known, f"the branches are: {listed(known)}"), position=position)
+        raise ProgrammingError(
+            f'branch "{name}" does not exist', hint=did_you_mean(name, known, f"the branches are: {listed(known)}"), position=position
+        )
     return branch
 
 

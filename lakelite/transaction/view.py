@@ -35,7 +35,9 @@ class LakeView:
                 found = self._catalog.table_state(table, self.snapshot_id)
             else:
                 found = self._catalog.advance(older[0], table, older[1], self.snapshot_id)
-                if older[1] < max(self._catalog.row("removed_before", table_id=table.table_id, snapshot=self.snapshot_id)):  # VACUUM removed what the step was read from
+                if older[1] < max(
+                    self._catalog.row("removed_before", table_id=table.table_id, snapshot=self.snapshot_id)
+                ):  # VACUUM removed what the step was read from
                     found = self._catalog.table_state(table, self.snapshot_id)
             self._states[table.table_id] = found
         return found

@@ -1,4 +1,5 @@
--- VACUUM: what no kept snapshot can reach. :floors is a JSON object: by branch id the oldest snapshot that stays readable (4611686018427387904: none does);
+-- VACUUM: what no kept snapshot can reach. :floors is a JSON object: by branch id the oldest snapshot that stays readable (4611686018427387904: none does; without an
+-- entry: all do);
 -- :points a JSON list of [branch id, snapshot]: older ones that stay all the same. :table_id NULL: all tables.
 
 -- name: branch_states
@@ -23,17 +24,17 @@ SELECT s.branch_id, t.snapshot_id FROM tags t JOIN snapshots s ON s.snapshot_id 
 -- Those that no branch holds any more: how many, and of those that are files table, name and bytes.
 SELECT f.table_id, f.path, f.size_bytes FROM fragments f
 WHERE (:table_id IS NULL OR f.table_id = :table_id) AND NOT EXISTS (SELECT 1 FROM fragment_lives l WHERE l.fragment_id = f.fragment_id AND NOT (
-  coalesce(l.end_snapshot_id, 4611686018427387904) <= json_extract(:floors, '$."' || l.branch_id || '"')
+  coalesce(l.end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || l.branch_id || '"'), 0)
     AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = l.branch_id
                     AND json_extract(p.value, '$[1]') >= l.begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(l.end_snapshot_id, 4611686018427387904))));
 
 -- name: expired_snapshots
-SELECT count(*) FROM snapshots s WHERE s.snapshot_id < json_extract(:floors, '$."' || s.branch_id || '"')
+SELECT count(*) FROM snapshots s WHERE s.snapshot_id < coalesce(json_extract(:floors, '$."' || s.branch_id || '"'), 0)
   AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[1]') = s.snapshot_id);
 
 -- name: delete_fragment_lives
 DELETE FROM fragment_lives WHERE (:table_id IS NULL OR table_id = :table_id)
-  AND coalesce(end_snapshot_id, 4611686018427387904) <= json_extract(:floors, '$."' || branch_id || '"')
+  AND coalesce(end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
   AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id
                   AND json_extract(p.value, '$[1]') >= begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(end_snapshot_id, 4611686018427387904));
 
@@ -44,47 +45,47 @@ DELETE FROM fragments WHERE (:table_id IS NULL OR table_id = :table_id)
 -- name: delete_vectors
 -- A compaction may have read a version that is older than what any reader needs: it stays for as long as the source does.
 DELETE FROM deletion_vectors WHERE (:table_id IS NULL OR table_id = :table_id)
-  AND coalesce(end_snapshot_id, 4611686018427387904) <= json_extract(:floors, '$."' || branch_id || '"')
+  AND coalesce(end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
   AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id
                   AND json_extract(p.value, '$[1]') >= begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(end_snapshot_id, 4611686018427387904))
   AND NOT EXISTS (SELECT 1 FROM compositions c WHERE c.source_fragment_id = deletion_vectors.fragment_id AND c.vector_snapshot_id = deletion_vectors.begin_snapshot_id);
 
 -- name: set_table_oldest_kept
-UPDATE table_lives SET oldest_kept_id = max(oldest_kept_id, min(json_extract(:floors, '$."' || branch_id || '"'), (SELECT max(snapshot_id) FROM snapshots)))
+UPDATE table_lives SET oldest_kept_id = max(oldest_kept_id, min(coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0), (SELECT max(snapshot_id) FROM snapshots)))
 WHERE table_id = :table_id;
 
 -- name: delete_columns
-DELETE FROM columns WHERE coalesce(end_snapshot_id, 4611686018427387904) <= json_extract(:floors, '$."' || branch_id || '"')
+DELETE FROM columns WHERE coalesce(end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
   AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id
                   AND json_extract(p.value, '$[1]') >= begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(end_snapshot_id, 4611686018427387904));
 
 -- name: delete_constraints
-DELETE FROM constraints WHERE coalesce(end_snapshot_id, 4611686018427387904) <= json_extract(:floors, '$."' || branch_id || '"')
+DELETE FROM constraints WHERE coalesce(end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
   AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id
                   AND json_extract(p.value, '$[1]') >= begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(end_snapshot_id, 4611686018427387904));
 
 -- name: delete_views
-DELETE FROM views WHERE coalesce(end_snapshot_id, 4611686018427387904) <= json_extract(:floors, '$."' || branch_id || '"')
+DELETE FROM views WHERE coalesce(end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
   AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id
                   AND json_extract(p.value, '$[1]') >= begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(end_snapshot_id, 4611686018427387904));
 
 -- name: delete_comments
-DELETE FROM comments WHERE coalesce(end_snapshot_id, 4611686018427387904) <= json_extract(:floors, '$."' || branch_id || '"')
+DELETE FROM comments WHERE coalesce(end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
   AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id
                   AND json_extract(p.value, '$[1]') >= begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(end_snapshot_id, 4611686018427387904));
 
 -- name: delete_table_names
-DELETE FROM table_names WHERE coalesce(end_snapshot_id, 4611686018427387904) <= json_extract(:floors, '$."' || branch_id || '"')
+DELETE FROM table_names WHERE coalesce(end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
   AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id
                   AND json_extract(p.value, '$[1]') >= begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(end_snapshot_id, 4611686018427387904));
 
 -- name: delete_table_lives
-DELETE FROM table_lives WHERE coalesce(end_snapshot_id, 4611686018427387904) <= json_extract(:floors, '$."' || branch_id || '"')
+DELETE FROM table_lives WHERE coalesce(end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
   AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id
                   AND json_extract(p.value, '$[1]') >= begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(end_snapshot_id, 4611686018427387904));
 
 -- name: delete_schema_lives
-DELETE FROM schema_lives WHERE coalesce(end_snapshot_id, 4611686018427387904) <= json_extract(:floors, '$."' || branch_id || '"')
+DELETE FROM schema_lives WHERE coalesce(end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
   AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id
                   AND json_extract(p.value, '$[1]') >= begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(end_snapshot_id, 4611686018427387904));
 
@@ -95,11 +96,11 @@ DELETE FROM tables WHERE NOT EXISTS (SELECT 1 FROM table_lives l WHERE l.table_i
 DELETE FROM schemas WHERE NOT EXISTS (SELECT 1 FROM schema_lives l WHERE l.schema_id = schemas.schema_id);
 
 -- name: delete_snapshots
-DELETE FROM snapshots WHERE snapshot_id < json_extract(:floors, '$."' || branch_id || '"')
+DELETE FROM snapshots WHERE snapshot_id < coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
   AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[1]') = snapshots.snapshot_id);
 
 -- name: set_oldest_kept
-UPDATE branches SET oldest_kept_id = max(oldest_kept_id, min(json_extract(:floors, '$."' || branch_id || '"'), coalesce(dropped_snapshot_id + 1, 4611686018427387904)));
+UPDATE branches SET oldest_kept_id = max(oldest_kept_id, min(coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0), coalesce(dropped_snapshot_id + 1, 4611686018427387904)));
 
 -- name: delete_branches
 DELETE FROM branches WHERE dropped_snapshot_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM snapshots s WHERE s.branch_id = branches.branch_id);
