@@ -14,7 +14,7 @@ from lakelite.errors import InterfaceError
 from lakelite.interfaces.block import TransactionBlock
 from lakelite.interfaces.cursor import Cursor, Cursors
 from lakelite.mapping.ours import opening
-from lakelite.model import MAIN_BRANCH
+from lakelite.model import MAIN_BRANCH, fold
 from lakelite.opening import open_lake
 from lakelite.parameters import Parameters
 from lakelite.results import Message
@@ -53,7 +53,7 @@ def connect(
     _check_arguments(autocommit, author, branch)
     place = _text(path)
     with opening():
-        opened = open_lake(place, create=create, read_only=read_only)
+        opened = open_lake(place, create=create and fold(branch) == MAIN_BRANCH, read_only=read_only)  # a new lake has no other one
         try:
             session = Session(opened, read_only=read_only, author=author, isolation=isolation, autocommit=autocommit)
         except BaseException:

@@ -4,10 +4,10 @@
 
 -- name: branch_states
 -- Every branch, with its newest snapshot and the newest one that had been there at a time (NULL: none).
-SELECT b.branch_id, b.first_snapshot_id, b.base_snapshot_id, b.oldest_kept_id, b.dropped_snapshot_id,
-       (SELECT max(s.snapshot_id) FROM snapshots s WHERE s.branch_id = b.branch_id),
-       (SELECT s.snapshot_id FROM snapshots s WHERE s.committed_at_us <= :time_us AND +s.branch_id = b.branch_id ORDER BY s.committed_at_us DESC LIMIT 1)
-FROM branches b ORDER BY b.branch_id;
+SELECT branch_id, first_snapshot_id, base_snapshot_id, oldest_kept_id, dropped_snapshot_id,
+       (SELECT max(s.snapshot_id) FROM snapshots s WHERE s.branch_id = branches.branch_id),
+       (SELECT s.snapshot_id FROM snapshots s WHERE s.committed_at_us <= :time_us AND +s.branch_id = branches.branch_id ORDER BY s.committed_at_us DESC LIMIT 1)
+FROM branches ORDER BY branch_id;
 
 -- name: newest_until
 -- The newest snapshot of a branch that is not newer than another one.

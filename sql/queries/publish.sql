@@ -6,7 +6,7 @@ UPDATE counters SET next_id = next_id + :count WHERE name = :name RETURNING next
 
 -- name: add_snapshot
 INSERT INTO snapshots (snapshot_id, parent_id, merge_parent_id, branch_id, committed_at_us, author, message, operation, statements, isolation, base_snapshot_id, attempts, transaction_id, blind)
-VALUES (:snapshot, :parent, :merged, :branch, max(:now_us, coalesce((SELECT committed_at_us + 1 FROM snapshots ORDER BY snapshot_id DESC LIMIT 1), 0)),
+VALUES (:snapshot, :parent, :merged, :branch, max(:now_us, coalesce((SELECT committed_at_us + 1 FROM snapshots WHERE snapshot_id = (SELECT max(snapshot_id) FROM snapshots)), 0)),
         :author, :message, :operation, :statements, :isolation, :base, :attempts, :transaction_id, :blind);
 
 -- name: add_effect

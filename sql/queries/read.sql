@@ -20,8 +20,8 @@ SELECT b.branch_id, b.name FROM snapshots s JOIN branches b ON b.branch_id = s.b
 WITH RECURSIVE line (branch_id, until) AS (
     SELECT branch_id, snapshot_id FROM snapshots WHERE snapshot_id = :base
     UNION ALL SELECT s.branch_id, b.base_snapshot_id
-    FROM line l JOIN branches b ON b.branch_id = l.branch_id JOIN snapshots s ON s.snapshot_id = b.base_snapshot_id)
-SELECT s.snapshot_id, s.committed_at_us FROM line l JOIN branches b ON b.branch_id = l.branch_id JOIN snapshots s ON s.snapshot_id = b.oldest_kept_id
+    FROM line JOIN branches b ON b.branch_id = line.branch_id JOIN snapshots s ON s.snapshot_id = b.base_snapshot_id)
+SELECT s.snapshot_id, s.committed_at_us FROM line JOIN branches b ON b.branch_id = line.branch_id JOIN snapshots s ON s.snapshot_id = b.oldest_kept_id
 ORDER BY s.snapshot_id LIMIT 1;
 
 -- name: snapshot_at_time
@@ -29,10 +29,10 @@ ORDER BY s.snapshot_id LIMIT 1;
 WITH RECURSIVE line (branch_id, until) AS (
     SELECT branch_id, snapshot_id FROM snapshots WHERE snapshot_id = :base
     UNION ALL SELECT s.branch_id, b.base_snapshot_id
-    FROM line l JOIN branches b ON b.branch_id = l.branch_id JOIN snapshots s ON s.snapshot_id = b.base_snapshot_id)
+    FROM line JOIN branches b ON b.branch_id = line.branch_id JOIN snapshots s ON s.snapshot_id = b.base_snapshot_id)
 SELECT max((SELECT s.snapshot_id FROM snapshots s
-            WHERE s.committed_at_us <= :time_us AND +s.branch_id = l.branch_id AND +s.snapshot_id <= l.until ORDER BY s.committed_at_us DESC LIMIT 1))
-FROM line l;
+            WHERE s.committed_at_us <= :time_us AND +s.branch_id = line.branch_id AND +s.snapshot_id <= line.until ORDER BY s.committed_at_us DESC LIMIT 1))
+FROM line;
 
 -- name: snapshot_of_transaction
 SELECT snapshot_id FROM snapshots WHERE transaction_id = :transaction_id;
@@ -41,11 +41,11 @@ SELECT snapshot_id FROM snapshots WHERE transaction_id = :transaction_id;
 WITH RECURSIVE line (branch_id, until) AS (
     SELECT branch_id, snapshot_id FROM snapshots WHERE snapshot_id = :base
     UNION ALL SELECT s.branch_id, b.base_snapshot_id
-    FROM line l JOIN branches b ON b.branch_id = l.branch_id JOIN snapshots s ON s.snapshot_id = b.base_snapshot_id)
+    FROM line JOIN branches b ON b.branch_id = line.branch_id JOIN snapshots s ON s.snapshot_id = b.base_snapshot_id)
 SELECT s.snapshot_id, s.committed_at_us, s.author, s.message, s.operation, s.statements, s.isolation, s.base_snapshot_id, s.attempts, s.transaction_id,
        coalesce(sum(e.rows_added), 0), coalesce(sum(e.rows_removed), 0),
        (SELECT group_concat(r.explanation, '; ') FROM resolutions r WHERE r.snapshot_id = s.snapshot_id)
-FROM line l JOIN snapshots s ON s.branch_id = l.branch_id AND s.snapshot_id <= l.until LEFT JOIN effects e ON e.snapshot_id = s.snapshot_id
+FROM line JOIN snapshots s ON s.branch_id = line.branch_id AND s.snapshot_id <= line.until LEFT JOIN effects e ON e.snapshot_id = s.snapshot_id
 WHERE :table_id IS NULL OR e.table_id = :table_id
 GROUP BY s.snapshot_id ORDER BY s.snapshot_id DESC LIMIT :limit;
 
