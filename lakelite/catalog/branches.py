@@ -99,7 +99,7 @@ class Lineage:
 @dataclass(frozen=True, slots=True)
 class Meeting:
     """Of a branch `theirs` that is merged. `base`: the newest snapshot that led to both. `stretches`: the runs of snapshots, each on one
-    branch, (after, until], in which theirs may have come to differ from it, the newest first."""
+    branch, (after, until], on the way from there to theirs: whatever differs between the two has changed in one of them."""
 
     base: int
     stretches: tuple[tuple[int, int], ...]
@@ -107,21 +107,27 @@ class Meeting:
 
 def meeting(lineage: Lineage, theirs: int, ours: int) -> Meeting | None:
     """Where two snapshots met last; None: their histories have expired."""
-    mine = lineage.ancestors(ours)
-    base = max(lineage.ancestors(theirs) & mine, default=None)
-    stretches: list[tuple[int, int]] = []
-    until = last = theirs
-    for one in lineage.line(theirs):
-        if lineage.branch(one) != lineage.branch(last):  # `last` is its branch's first: it holds what its parent held
-            stretches.append((last, until))
-            until = one
-        last = one
-        if one in mine:
-            stretches.append((one, until))
-            break
-    else:
+    base = max(lineage.ancestors(theirs) & lineage.ancestors(ours), default=None)
+    if base is None:
         return None
-    return None if base is None else Meeting(base, tuple((after, to) for after, to in stretches if after != to))
+    before = set(lineage.line(base))
+    fork = next((one for one in lineage.line(theirs) if one in before), None)
+    return None if fork is None else Meeting(base, (*_stretches(lineage, fork, theirs), *_stretches(lineage, fork, base)))
+
+
+def _stretches(lineage: Lineage, fork: int, end: int) -> Iterator[tuple[int, int]]:
+    """From an ancestor on the line of `end` to that: the first snapshot of a branch holds what its parent held."""
+    until = last = end
+    for one in lineage.line(end):
+        if lineage.branch(one) != lineage.branch(last):
+            if last != until:
+                yield last, until
+            until = one
+        if one == fork:
+            if one != until:
+                yield one, until
+            return
+        last = one
 
 
 # What VACUUM keeps.
