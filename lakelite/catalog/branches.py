@@ -98,21 +98,28 @@ class Lineage:
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """Of a branch `theirs` that is merged. `base`: the newest snapshot that led to both. `stretches`: the runs of snapshots, each on one
-    branch, (after, until], on the way from there to theirs: whatever differs between the two has changed in one of them."""
+    """Of a branch `theirs` that is merged. `bases`: the newest snapshot that led to both, and others, where none of them led to another
+    (merges that crossed). `stretches`: the runs of snapshots, each on one branch, (after, until], on the ways from there to theirs:
+    whatever differs between a base and theirs has changed in one of them."""
 
-    base: int
+    bases: tuple[int, ...]
     stretches: tuple[tuple[int, int], ...]
 
 
 def meeting(lineage: Lineage, theirs: int, ours: int) -> Meeting | None:
     """Where two snapshots met last; None: their histories have expired."""
-    base = max(lineage.ancestors(theirs) & lineage.ancestors(ours), default=None)
-    if base is None:
-        return None
-    before = set(lineage.line(base))
-    fork = next((one for one in lineage.line(theirs) if one in before), None)
-    return None if fork is None else Meeting(base, (*_stretches(lineage, fork, theirs), *_stretches(lineage, fork, base)))
+    bases: list[int] = []
+    for one in sorted(lineage.ancestors(theirs) & lineage.ancestors(ours), reverse=True):
+        if not any(one in lineage.ancestors(base) for base in bases):
+            bases.append(one)
+    stretches: dict[tuple[int, int], None] = {}
+    for base in bases:
+        before = set(lineage.line(base))
+        fork = next((one for one in lineage.line(theirs) if one in before), None)
+        if fork is None:
+            return None
+        stretches.update(dict.fromkeys((*_stretches(lineage, fork, theirs), *_stretches(lineage, fork, base))))
+    return Meeting(tuple(bases), tuple(stretches)) if bases else None
 
 
 def _stretches(lineage: Lineage, fork: int, end: int) -> Iterator[tuple[int, int]]:
@@ -186,7 +193,7 @@ def _met(catalog: Catalog, living: Sequence[State]) -> tuple[int | None, frozens
     lineage = Lineage.of(catalog)
     pairs = [(theirs.newest, ours.newest) for theirs in living for ours in living if theirs is not ours]
     meetings = [one for pair in pairs if (one := meeting(lineage, *pair)) is not None]
-    needed = [number for one in meetings for number in (one.base, *(after for after, _ in one.stretches))]
+    needed = [number for one in meetings for number in (*one.bases, *(after for after, _ in one.stretches))]
     if not needed:
         return None, frozenset()
     led = set[int]().union(*(lineage.ancestors(state.newest) for state in living))

@@ -78,18 +78,26 @@ class _Side:
 
 @dataclass(frozen=True, eq=False)
 class _Sides:
-    """`base`, `head`: the lake where the branches met, and theirs now."""
+    """`bases`, `head`: the lake where the branches met, and theirs now. `base`: the newest of them."""
 
     branch: Branch
-    base: LakeView
+    bases: tuple[LakeView, ...]
     head: LakeView
     theirs: _Side
     ours: _Side
 
     @property
+    def base(self) -> LakeView:
+        return self.bases[0]
+
+    @property
     def numbers(self) -> list[int]:
         """The snapshots that the merge reads."""
-        return [self.base.snapshot_id, self.head.snapshot_id, *(n for side in (self.theirs, self.ours) for run in side.stretches for n in run)]
+        return [
+            *(base.snapshot_id for base in self.bases),
+            self.head.snapshot_id,
+            *(n for side in (self.theirs, self.ours) for run in side.stretches for n in run),
+        ]
 
 
 def _met(execution: Execution, branch: Branch, head: int, position: Position) -> _Sides | None:
@@ -100,12 +108,12 @@ def _met(execution: Execution, branch: Branch, head: int, position: Position) ->
     if met is None or back is None:
         hint = "CREATE TABLE … AS FROM t AT (BRANCH => …) takes a table"
         raise OperationalError(f"where branch {branch.name} and this one met has expired", hint=hint, position=position)
-    if met.base == head:
+    if met.bases == (head,):
         return None
-    for number in (met.base, head, *(after for after, _ in (*met.stretches, *back.stretches))):
+    for number in (*met.bases, head, *(after for after, _ in (*met.stretches, *back.stretches))):
         execution.pin(number)
-    views = versions.view_of(execution, met.base, position), versions.view_of(execution, head, position)
-    return _Sides(branch, *views, _Side.of(execution, met.stretches), _Side.of(execution, back.stretches))
+    bases = tuple(versions.view_of(execution, number, position) for number in met.bases)
+    return _Sides(branch, bases, versions.view_of(execution, head, position), _Side.of(execution, met.stretches), _Side.of(execution, back.stretches))
 
 
 # The merge.
@@ -294,9 +302,9 @@ class _Merge:
         change = self.work.changes.change_of(made)
         counts = merge_rows.Counts(0, 0, 0, 0)
         if len(ids):
-            base = self.sides.base.namespace.by_id.get(made.table_id)
-            states = None if base is None else self.sides.base.state(base), self.sides.head.state(self.sides.head.namespace.by_id[made.table_id])
-            counts = merge_rows.three_ways(execution, made, *states, before, ids)
+            bases = [_state(base, made.table_id) for base in self.sides.bases]
+            theirs = self.sides.head.state(self.sides.head.namespace.by_id[made.table_id])
+            counts = merge_rows.three_ways(execution, made, bases, theirs, before, ids)
             if counts.conflicts:
                 self._note_rows(made, counts.conflicts)
             change = self._taken(made, change, before)
@@ -341,6 +349,11 @@ class _Merge:
             return None
         states = [TableState(known, {}, {}) if table is None else view.state(table) for view, table in ((before, old), (now, new))]
         return Delta(states[0], states[1], self.execution.catalog.compositions(known, after, until))
+
+
+def _state(view: LakeView, table_id: int) -> TableState | None:
+    table = view.namespace.by_id.get(table_id)
+    return None if table is None else view.state(table)
 
 
 def _new_schemas(before: Namespace, now: Namespace) -> list[Schema]:

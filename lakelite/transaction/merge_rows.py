@@ -9,7 +9,7 @@ Rows are known by their ids, which all branches share, and compared by their val
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -74,13 +74,16 @@ def _differs(delta: Delta, fragment_id: int) -> bool:
 # Three versions of a row.
 
 
-def three_ways(execution: Execution, table: Table, base: TableState | None, theirs: TableState, ours: TableState, ids: NDArray[Any]) -> Counts:
-    """Puts the versions of the rows with these ids side by side, as rows of `table`, for the functions below to read. `base` None: it had none."""
-    states = {"base": base, "theirs": theirs, "ours": ours}
+def three_ways(
+    execution: Execution, table: Table, bases: Sequence[TableState | None], theirs: TableState, ours: TableState, ids: NDArray[Any]
+) -> Counts:
+    """Puts the versions of the rows with these ids side by side, as rows of `table`, for the functions below to read. A base of None had no
+    such table; several bases have to agree on a row, or it is not known what it was: then both count as having changed it."""
+    states = {"base": bases[0], "theirs": theirs, "ours": ours, **{f"base_{i}": base for i, base in enumerate(bases) if i}}
     for side, state in states.items():
         rows = _rows(execution, None if state is None else state.defined_as(table), table, ids, side)
         execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_{side} AS {rows}")
-    execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_ways AS {_ways(table)}")
+    execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_ways AS {_ways(table, len(bases))}")
     counted = ", ".join(f"count(*) FILTER (what = {literal(what)})" for what in ("added", "updated", "deleted", "conflict"))
     return Counts(*execution.engine.run(f"SELECT {counted} FROM {_WAYS}")[0])
 
@@ -115,10 +118,12 @@ def _as_arrow(places: Mapping[int, BitMap], numbers: Mapping[int, int]) -> pa.Ta
     return pa.table({"source": sources, "position": np.concatenate([deletion.to_array(positions) for positions in places.values()])})
 
 
-def _ways(table: Table) -> str:
+def _ways(table: Table, bases: int) -> str:
     """A SELECT of id, `what` is to be done, and `kind`, what both did, for each row that theirs changed and ours not in the same way."""
-    there = {side: f"({side}.id IS NOT NULL)" for side in _SIDES}
-    changed_there, changed_here = _unlike(table, "base", "theirs", there), _unlike(table, "base", "ours", there)
+    others = [f"base_{i}" for i in range(1, bases)]
+    there = {side: f"({side}.id IS NOT NULL)" for side in (*_SIDES, *others)}
+    torn = " OR ".join(_unlike(table, "base", other, there) for other in others) or "false"
+    changed_there, changed_here = (f"({_unlike(table, 'base', side, there)} OR {torn})" for side in ("theirs", "ours"))
     doing = f"CASE WHEN NOT {there['theirs']} THEN 'deleted' WHEN NOT {there['ours']} THEN 'added' ELSE 'updated' END"
     kind = (
         f"CASE WHEN NOT {there['base']} THEN 'both added' WHEN NOT {there['theirs']} THEN 'updated here, deleted there'"
@@ -126,6 +131,8 @@ def _ways(table: Table) -> str:
     )
     joined = "temp.lake_merge_base base FULL JOIN temp.lake_merge_theirs theirs ON theirs.id = base.id"
     joined += " FULL JOIN temp.lake_merge_ours ours ON ours.id = coalesce(base.id, theirs.id)"
+    for other in others:
+        joined += f" LEFT JOIN temp.lake_merge_{other} {other} ON {other}.id = coalesce(base.id, theirs.id, ours.id)"
     return (
         f"SELECT coalesce(base.id, theirs.id, ours.id) AS id, CASE WHEN {changed_here} THEN 'conflict' ELSE {doing} END AS what, {doing} AS doing,"
         f" CASE WHEN {changed_here} THEN {kind} END AS kind"
@@ -199,5 +206,6 @@ def shown_keys(execution: Execution, table: Table, most: int) -> tuple[str, ...]
 
 def forget(execution: Execution) -> None:
     """Drops what was put side by side."""
-    for name in ("base", "theirs", "ours", "places", "ways"):
-        execution.engine.work.execute(f"DROP TABLE IF EXISTS temp.lake_merge_{name}").fetchall()
+    found = "SELECT table_name FROM system.main.duckdb_tables() WHERE temporary AND starts_with(table_name, 'lake_merge_')"
+    for (name,) in execution.engine.work.execute(found).fetchall():
+        execution.engine.work.execute(f"DROP TABLE IF EXISTS temp.{name}").fetchall()

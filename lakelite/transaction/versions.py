@@ -88,7 +88,7 @@ def by_number(execution: Execution, text: str, call: Call, position: Position) -
 
 def _is_elsewhere(execution: Execution, number: int) -> bool:
     """Whether a version is there, and of another branch than the transaction."""
-    branch = branches.of_snapshot(execution.catalog, number)
+    branch = branches.of_snapshot(execution.catalog, number) if number <= execution.catalog.row("newest")[0] else None
     return branch is not None and branch.branch_id != execution.branch
 
 

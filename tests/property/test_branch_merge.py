@@ -1,7 +1,7 @@
 """MERGE BRANCH against a three-way merge over plain dicts: random changes on several branches, merged back and forth.
 
 The model knows rows by a key that is never written again, and the lake by row ids, so that the two share no rule. It keeps the state
-of every commit and what led to it, and takes the newest common one as the base.
+of every commit and what led to it, and takes the newest common ones as the base: where merges crossed there are several, and a row is a conflict if they disagree on it.
 """
 
 from __future__ import annotations
@@ -45,19 +45,21 @@ class Model:
         ancestors = self.ancestors(self.heads[theirs]), self.ancestors(self.heads[ours])
         if self.heads[theirs] in ancestors[1]:
             return set()
-        base, there, here = self.rows[max(ancestors[0] & ancestors[1])], self.head(theirs), self.head(ours)
+        common = ancestors[0] & ancestors[1]
+        bases = [self.rows[one] for one in common if not any(one in self.ancestors(other) for other in common - {one})]
+        there, here = self.head(theirs), self.head(ours)
         merged, conflicts = dict(here), set()
-        for key in base.keys() | there.keys() | here.keys():
-            versions = base.get(key), there.get(key), here.get(key)
-            if versions[1] in (versions[0], versions[2]):
+        for key in there.keys() | here.keys() | frozenset().union(*bases):
+            before, theirs_now, ours_now = {base.get(key) for base in bases}, there.get(key), here.get(key)
+            if theirs_now == ours_now or before == {theirs_now}:
                 continue
-            if versions[2] != versions[0]:
+            if before != {ours_now}:
                 conflicts.add(key)
                 if side != "THEIRS":
                     continue
             merged.pop(key, None)
-            if versions[1] is not None:
-                merged[key] = versions[1]
+            if theirs_now is not None:
+                merged[key] = theirs_now
         if not (conflicts and side == "FAIL"):
             self.commit(ours, merged, self.heads[theirs])
         return conflicts
@@ -109,10 +111,10 @@ class Lake:
             case ("label", first, more, text):
                 con.execute("UPDATE t SET w = ? WHERE k BETWEEN ? AND ?", [text, first, first + more])
                 rows |= {k: (v, text) for k, (v, _) in rows.items() if first <= k <= first + more}
-            case ("optimize",):
-                con.execute("OPTIMIZE t")
-            case ("sort",):
-                con.execute("OPTIMIZE t ZORDER BY (v, w)")
+            case (kind,):
+                done = con.execute("OPTIMIZE t" if kind == "optimize" else "OPTIMIZE t ZORDER BY (v, w)").fetchone()
+                if done[0] == 0:  # there was nothing to do: no version was made
+                    return
         model.commit(branch, rows)
 
     def merge(self, model: Model, theirs: str, ours: str, side: str) -> None:

@@ -387,7 +387,13 @@ def test_a_merge_that_meets_winners_is_as_if_it_came_behind_them(path: Path, win
 @pytest.mark.parametrize("winner", ["MERGE BRANCH dev", "CREATE BRANCH late; CREATE TAG x; DROP TAG x"])
 @pytest.mark.parametrize(
     "mine",
-    ["INSERT INTO t VALUES (70, 7)", "DELETE FROM t WHERE k IN (2, 20, 5)", "UPDATE t SET v = v + 1", "OPTIMIZE t ZORDER BY (v)", "INSERT OVERWRITE t FROM t"],
+    [
+        "INSERT INTO t VALUES (70, 7)",
+        "DELETE FROM t WHERE k IN (2, 20, 5)",
+        "UPDATE t SET v = v + 1",
+        "OPTIMIZE t ZORDER BY (v)",
+        "INSERT OVERWRITE t FROM t",
+    ],
 )
 def test_a_merge_that_wins_is_met_as_any_other(path: Path, mine: str, winner: str) -> None:
     found = []
