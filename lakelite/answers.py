@@ -36,7 +36,7 @@ def answer(operation: st.Operation, execution: Execution, work: Work, call: Call
             return look.describe_table(found if found.view is None else views.described(execution, work, found))
         case st.DescribeHistory():
             table = find_relation(work, operation.target, call) if operation.target else None
-            return look.describe_history(execution.catalog, table, operation.limit)
+            return look.describe_history(execution.catalog, execution.view.snapshot_id, table, operation.limit)
         case st.ShowSettings():
             return _settings(operation.name, execution, work)
     raise NotSupportedError(f"{type(operation).__name__} is not supported")

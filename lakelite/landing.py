@@ -156,4 +156,5 @@ _LABELS: dict[type, str] = {
     st.CreateTable: "CREATE TABLE", st.CreateTableAs: "CREATE TABLE AS", st.DropTable: "DROP TABLE", st.CreateSchema: "CREATE SCHEMA",
     st.DropSchema: "DROP SCHEMA", st.CopyFrom: "COPY", st.RestoreTable: "RESTORE", st.AlterTable: "ALTER TABLE",
     st.CreateTableLike: "CREATE TABLE", st.CreateView: "CREATE VIEW", st.DropView: "DROP VIEW", st.RenameView: "ALTER VIEW", st.CommentOn: "COMMENT",
+    st.MergeBranch: "MERGE BRANCH",
 }  # fmt: skip

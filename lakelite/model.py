@@ -18,6 +18,7 @@ ConstraintKind = Literal["check", "unique", "primary key"]
 Comparable = bool | int | float | Decimal | str | date  # a datetime is a date
 
 MAIN_BRANCH = "main"
+MAIN_BRANCH_ID = 1
 MAIN_SCHEMA = "main"
 RESERVED_SCHEMA = "lake"
 SYSTEM_SCHEMAS = frozenset({RESERVED_SCHEMA, "information_schema", "pg_catalog"})
@@ -88,6 +89,17 @@ class Column:
         """What stands behind the column's name in a CREATE TABLE."""
         default = "" if self.default is None else f" DEFAULT ({self.default})"
         return f"{self.type}{'' if self.nullable else ' NOT NULL'}{default}"
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A line of snapshots with a name."""
+
+    branch_id: int
+    name: str
+
+
+MAIN = Branch(MAIN_BRANCH_ID, MAIN_BRANCH)
 
 
 @dataclass(frozen=True, slots=True)

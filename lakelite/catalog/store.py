@@ -24,7 +24,7 @@ from lakelite.composition import Composition, Run, decode_row_map
 from lakelite.contents import Namespace, TableState
 from lakelite.errors import CannotOpen, DataError, InternalError, OperationalError
 from lakelite.mapping.catalog_errors import cannot_open, catalog_error
-from lakelite.model import MAIN_BRANCH, Column, Constraint, Field, Fragment, Schema, Statistics, Table, View, fold
+from lakelite.model import MAIN_BRANCH_ID, Column, Constraint, Field, Fragment, Schema, Statistics, Table, View, fold
 
 APPLICATION_ID = 0x4C4B4C54  # "LKLT"
 SMALLEST_DATABASE_BYTES = 512
@@ -123,8 +123,11 @@ class Catalog:
 
     # What a snapshot holds.
 
-    def head(self) -> int:
-        return int(self.row("head")[0])
+    def head(self, branch_id: int = MAIN_BRANCH_ID) -> int:
+        """The newest snapshot of a branch. OperationalError: the branch was dropped."""
+        if branch_id != MAIN_BRANCH_ID and not self.row("is_branch_living", branch=branch_id)[0]:
+            raise OperationalError("this branch was dropped", hint="USE BRANCH main goes on with another one; SHOW BRANCHES lists them")
+        return int(self.row("head", branch=branch_id)[0])
 
     def namespace(self, snapshot_id: int) -> Namespace:
         schemas = {row[0]: Schema(*row) for row in self.rows("schemas", snapshot=snapshot_id)}
@@ -422,10 +425,10 @@ def _migrate(connection: sqlite3.Connection) -> None:
 def _first_snapshot(connection: sqlite3.Connection) -> None:
     """Version 0: the empty lake."""
     connection.execute(
-        "INSERT INTO snapshots (snapshot_id, branch, committed_at_us, operation, statements, isolation, attempts, transaction_id, blind)"
+        "INSERT INTO snapshots (snapshot_id, branch_id, committed_at_us, operation, statements, isolation, attempts, transaction_id, blind)"
         " VALUES (0, ?, CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER),"
         " 'create lake', '[]', ?, 1, 'create-lake', 0)",
-        (MAIN_BRANCH, "write serializable"),
+        (MAIN_BRANCH_ID, "write serializable"),
     )
 
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from lakelite.language.branch_statements import MergeBranch as MergeBranch
+from lakelite.language.branch_statements import OfBranches as OfBranches
+
 
 @dataclass(frozen=True, slots=True)
 class Name:
@@ -24,7 +27,7 @@ class TimeTravel:
     """`name AT (VERSION => n)` and its other spellings. `moment`: the user's expression, run by DuckDB without any table."""
 
     table: Name
-    by: Literal["version", "timestamp"]
+    by: Literal["version", "timestamp", "branch", "tag"]
     moment: str
 
 
@@ -499,7 +502,7 @@ Operation = (
     | CreateView | DropView | RenameView | CommentOn
     | Insert | Delete | Update | Merge | Truncate | RestoreTable | CopyFrom | Append | CopyTo
     | Begin | Commit | ExplainCommit | Rollback | Savepoint | Release | RollbackTo | Optimize | Export | Import
-    | Standalone
+    | Standalone | MergeBranch | OfBranches
 )  # fmt: skip
 
 

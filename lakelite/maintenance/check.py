@@ -107,8 +107,8 @@ def _counted(rows: int, fragment: Fragment) -> str:
 
 
 def _of_vectors(catalog: Catalog) -> Iterator[Finding]:
-    older: tuple[int, deletion.DeletionVector] | None = None
-    for fragment_id, born, _, row_count in catalog.rows("kept_vectors"):
+    older: tuple[tuple[int, int], deletion.DeletionVector] | None = None
+    for fragment_id, born, branch_id, row_count in catalog.rows("kept_vectors"):
         name = f"deletion vector of fragment {fragment_id}, version {born}"
         version = catalog.rows("vector_version", fragment_id=fragment_id, born=born)
         if not version:  # VACUUM took it meanwhile
@@ -121,9 +121,9 @@ def _of_vectors(catalog: Catalog) -> Iterator[Finding]:
         if row_count is None or vector.row_count != row_count:
             said = "there is no such fragment" if row_count is None else f"its fragment has {row_count}"
             yield Finding("error", name, f"it is of {vector.row_count} rows, but {said}", _RESTORE)
-        if older is not None and older[0] == fragment_id and not older[1].positions <= vector.positions:
+        if older is not None and older[0] == (fragment_id, branch_id) and not older[1].positions <= vector.positions:
             yield Finding("error", name, f"it lacks rows that version {older[1].born} had marked: deleted rows came back", _RESTORE)
-        older = (fragment_id, vector)
+        older = ((fragment_id, branch_id), vector)
 
 
 # Compositions.

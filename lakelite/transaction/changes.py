@@ -72,7 +72,7 @@ class ChangeSet:
     looked at); `shown`: tables whose rows were handed out; each with the statement that did it first. `external`: a statement
     whose outcome cannot be repeated exactly, because it also read files.
     `conditional`: an IF [NOT] EXISTS found nothing to do. `found`: tables whose definition was already what an ALTER wanted.
-    `own_shown`: tables that were shown after they had been written.
+    `own_shown`: tables that were shown after they had been written. `merged`: the snapshot of another branch that was merged.
     """
 
     tables: Mapping[int, TableChange] = field(default_factory=dict)
@@ -87,6 +87,7 @@ class ChangeSet:
     external: str | None = None
     conditional: bool = False
     found: frozenset[int] = frozenset()
+    merged: int | None = None
 
     @property
     def only_appends(self) -> bool:

@@ -12,7 +12,7 @@ from lakelite.contents import TableState
 from lakelite.errors import Position, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.mapping.names import did_you_mean, listed
-from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Limits, Table, fold
+from lakelite.model import MAIN_BRANCH_ID, MAIN_SCHEMA, RESERVED_SCHEMA, Limits, Table, fold
 from lakelite.storage import fragment as fragments
 from lakelite.storage.engine import INTERNAL, NAMELESS, Engine
 from lakelite.storage.files import LakePaths, data_file_name
@@ -27,6 +27,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 RESERVED_SCHEMAS = frozenset({RESERVED_SCHEMA, INTERNAL, NAMELESS, MIRROR, "information_schema", "pg_catalog", "memory", "system", "temp"})
+
+
+@dataclass(slots=True)
+class MergeReport:
+    """Of the last MERGE BRANCH of a connection: the rows that it found changed on both branches (`lake.merge_conflicts`; None: there are none),
+    and for each table its name, the rows added, updated, deleted and changed on both, and what else became of it."""
+
+    conflicts: SavedRows | None = None
+    lines: list[tuple[str, int, int, int, int, str]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -47,6 +56,9 @@ class Execution:
     lease: SessionLease
     versions: dict[int, LakeView]
     settings: Callable[[], list[tuple[str, str, str, str]]]
+    branch: int = MAIN_BRANCH_ID
+    named: dict[tuple[str, str], int] = field(default_factory=dict)  # what the transaction took a branch or tag to mean when it first named it
+    merge: MergeReport = field(default_factory=MergeReport)
     written: list[fragments.Staged] = field(default_factory=list)
     pinned: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what the user should know of the statement that runs, or ran last

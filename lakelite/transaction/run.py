@@ -8,7 +8,7 @@ from typing import Any
 from lakelite.errors import NotSupportedError
 from lakelite.language import statements as st
 from lakelite.storage import fragment as fragments
-from lakelite.transaction import alter, constraints, define, describe, execute, merge, restore
+from lakelite.transaction import alter, constraints, define, describe, execute, merge, merge_branch, restore
 from lakelite.transaction import changes as ch
 from lakelite.transaction.execution import Call, Done, Execution
 
@@ -34,6 +34,7 @@ HANDLERS: dict[type, Callable[[Execution, ch.Work, Any, Call], Done]] = {
     st.CommentOn: describe.comment_on,
     st.AlterTable: alter.alter_table,
     st.RestoreTable: restore.restore_table,
+    st.MergeBranch: merge_branch.merge_branch,
 }
 READS_ONLY = (st.Query, st.CopyTo)
 

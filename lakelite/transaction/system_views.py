@@ -53,6 +53,11 @@ def _refuse_unseen(text: str) -> None:
 
 
 def _show(execution: Execution, work: ch.Work, view: SystemView) -> None:
+    if view.name == "merge_conflicts":
+        saved = execution.merge.conflicts
+        nothing = ", ".join(f"NULL::{kind} AS {quote(name)}" for name, kind in view.columns)
+        execution.engine.loaded.show(view.name, f"SELECT {nothing} WHERE false" if saved is None else saved.sql)
+        return
     _load(execution, work, view)
     tables = execution.engine.loaded
     columns = ", ".join(quote(name) for name, _ in view.columns)
@@ -73,6 +78,9 @@ def _load(execution: Execution, work: ch.Work, view: SystemView) -> None:
     elif view.name == "settings":
         settings = execution.settings()
         load(view.name, view.loaded, tuple(settings), base, lambda _: settings)
+    elif view.name in ("branches", "tags"):
+        named = catalog.rows(f"look_{view.name}")
+        load(view.name, view.loaded, tuple(named), base, lambda _: named)
     else:
         changed = _changed(execution, work)
         load(view.name, view.loaded, _stamp(execution, work, changed), base, lambda _: _ROWS[view.name](execution, work, changed))
