@@ -6,7 +6,7 @@ looked up among the other rows of the table that statistics do not rule out. Cha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from lakelite.contents import TableState
 from lakelite.errors import IntegrityError
@@ -29,32 +29,44 @@ def check_statement(execution: Execution, before: ch.Work, after: ch.Work, opera
             continue
         written = change.staged.keys() - (old.staged.keys() if old is not None else frozenset())
         if written:
-            _check(execution, execution.state(after, change.table), written, rekeyed=writes_keys(change.table, operation))
+            state = execution.state(after, change.table)
+            keeps = not _sets_keys(change.table, operation)
+            rekeyed = {k for k in written if not (keeps and k in state.fragments and state.fragments[k].has_row_ids)}
+            _check(execution, state, written, rekeyed)
 
 
 def writes_keys(table: Table, operation: st.Operation) -> bool:
     """Whether rows that the statement writes may have keys that no row had before."""
-    if not isinstance(operation, st.Update):
-        return True
+    return not isinstance(operation, st.Update) or _sets_keys(table, operation)
+
+
+def _sets_keys(table: Table, operation: st.Operation) -> bool:
+    """Whether rows that the statement changes may get other keys. ON CONFLICT cannot set a key."""
     ids = {fold(c.name): c.field_id for c in table.columns}
-    return any(ids.get(fold(a.column)) in table.key_fields for a in operation.assignments)
+    if isinstance(operation, st.Update):
+        names: Iterable[str] = (a.column for a in operation.assignments)
+    elif isinstance(operation, st.Merge):
+        names = (name for c in operation.clauses if c.action == "update" for name in (ids if c.columns is None else c.columns))
+    else:
+        return False
+    return any(ids.get(fold(name)) in table.key_fields for name in names)
 
 
 def check_table(execution: Execution, state: TableState) -> None:
     """IntegrityError if a row of the table breaks one of its constraints."""
-    _check(execution, state, state.fragments.keys(), rekeyed=True)
+    _check(execution, state, state.fragments.keys(), state.fragments.keys())
 
 
-def _check(execution: Execution, state: TableState, written: Iterable[int], *, rekeyed: bool) -> None:
-    fragments = {k: state.fragments[k] for k in written if k in state.fragments}
-    if not fragments:
+def _check(execution: Execution, state: TableState, written: Iterable[int], rekeyed: Collection[int]) -> None:
+    """Of the fragments that were `written`, the rows of those that were `rekeyed` may have keys that no row had."""
+    rows = _part(state, (state.fragments[k] for k in written if k in state.fragments))
+    if not rows.fragments:
         return
-    rows = _part(state, fragments.values())
     for constraint in state.table.constraints:
         if not constraint.is_key and _breaks(execution, rows, constraint):
             raise _failed(state.table, constraint)
-    others = _part(state, (f for k, f in state.fragments.items() if k not in fragments))
-    if rekeyed and (found := duplicate(execution, rows, others)) is not None:
+    mine, others = (_part(state, (f for k, f in state.fragments.items() if (k in rekeyed) is is_mine)) for is_mine in (True, False))
+    if mine.fragments and (found := duplicate(execution, mine, others)) is not None:
         raise duplicate_key(*found)
     key_lookup.make_filters(execution, rows)
 

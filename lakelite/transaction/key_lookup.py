@@ -43,7 +43,7 @@ def near(execution: Execution, rows: TableState, others: TableState, key: Constr
     """Where in `others` a key of `rows` (of the same table) may be."""
     chosen = by_statistics(rows, others, key)
     count = sum(f.row_count for f in rows.fragments.values())
-    if count > MOST_KEYS or not _has_filters(rows.table, key):
+    if count > MOST_KEYS or not has_filters(rows.table, key):
         return Near([(chosen, "")] if chosen else [], may_repeat=count > 1)
     if count == 1 and not chosen:
         return Near([], may_repeat=False)
@@ -73,14 +73,14 @@ def among(
     some = np.unique(hashes[wanted])
     if len(some) > _LISTED_KEYS:
         whole, filtered = [*whole, *filtered], []
-    condition = f" WHERE {_hash(key)} IN ({', '.join(map(str, some.tolist()))})"
+    condition = f" WHERE {hash_of(key)} IN ({', '.join(map(str, some.tolist()))})"
     return [place for place in ((whole, ""), (filtered, condition)) if place[0]]
 
 
 def make_filters(execution: Execution, state: TableState) -> None:
     """Sees to it that the files of a table have filters of its keys."""
     for key in state.table.keys:
-        for fragment in state.fragments.values() if _has_filters(state.table, key) else ():
+        for fragment in state.fragments.values() if has_filters(state.table, key) else ():
             _filter_of(execution, state, fragment, key, fragment.row_count)
 
 
@@ -96,7 +96,8 @@ def _filter_of(execution: Execution, state: TableState, fragment: Fragment, key:
     return found
 
 
-def _has_filters(table: Table, key: Constraint) -> bool:
+def has_filters(table: Table, key: Constraint) -> bool:
+    """Whether the types of a key let its values be known by their hashes."""
     types = _types(table, key)
     return all(type_ in _HASHED_BY_VALUE or decimal_of(type_) is not None for _, type_ in types)
 
@@ -113,14 +114,15 @@ def _types(table: Table, key: Constraint) -> list[tuple[int, str]]:
     return [(field_id, types[field_id]) for _, field_id in key.columns]
 
 
-def _hash(key: Constraint) -> str:
+def hash_of(key: Constraint) -> str:
+    """SQL: the hash of the key k0, k1, …"""
     return f"hash({', '.join(f'k{i}' for i in range(len(key.columns)))})"
 
 
 def _hashes(execution: Execution, state: TableState, fragments: Iterable[Fragment], key: Constraint) -> NDArray[Any]:
     """The hashes (uint64) of the keys in some fragments."""
     keys = keys_of(execution, state, fragments, key_names(state.table, key))
-    found: NDArray[Any] = execution.engine.work.execute(f"SELECT {_hash(key)} AS hash FROM ({keys})").fetchnumpy()["hash"]
+    found: NDArray[Any] = execution.engine.work.execute(f"SELECT {hash_of(key)} AS hash FROM ({keys})").fetchnumpy()["hash"]
     return found
 
 
