@@ -41,12 +41,14 @@ def writes_keys(table: Table, operation: st.Operation) -> bool:
 
 
 def _sets_keys(table: Table, operation: st.Operation) -> bool:
-    """Whether rows that the statement changes may get other keys. ON CONFLICT cannot set a key."""
+    """Whether rows that the statement changes may get other keys. (OR REPLACE leaves keys alone.)"""
     ids = {fold(c.name): c.field_id for c in table.columns}
     if isinstance(operation, st.Update):
         names: Iterable[str] = (a.column for a in operation.assignments)
     elif isinstance(operation, st.Merge):
         names = (name for c in operation.clauses if c.action == "update" for name in (ids if c.columns is None else c.columns))
+    elif isinstance(operation, st.Insert) and operation.on_conflict is not None:
+        names = (a.column for a in operation.on_conflict.assignments)
     else:
         return False
     return any(ids.get(fold(name)) in table.key_fields for name in names)
