@@ -277,7 +277,6 @@ class Engine:
         """Bounds the caches; called between statements."""
         self.past.trim()
         self._hot.trim()
-        self.key_filters.trim()
         self.loaded.trim()
         self.shelf.trim()
         if self._cache.trim():

@@ -29,7 +29,7 @@ _HEAD = struct.Struct("<IQI")
 
 
 class KeyFilters:
-    """The filters that one session has read or made, the latest used ones in memory. Used by one thread at a time."""
+    """The filters that one session has read or made; those that were used last are in memory. Used by one thread at a time."""
 
     def __init__(self, paths: LakePaths, scratch: str, bytes_kept: int) -> None:
         """`scratch`: a folder on the lake's file system, in which files are written first."""
@@ -55,16 +55,12 @@ class KeyFilters:
         self._keep(fragment.path, tag, filter_)
         self._write(fragment, {**self._read(fragment), tag: fingerprints.encode(filter_)})
 
-    def trim(self) -> None:
-        """Drops the filters that were used longest ago, where they are too many; they are read again."""
-        while self._bytes > self._bytes_kept:
-            oldest = next(iter(self._held))
-            self._bytes -= self._held.pop(oldest).size_bytes
-
     def _keep(self, name: str, tag: str, filter_: Fingerprints) -> Fingerprints:
         before = self._held.pop((name, tag), None)
         self._held[(name, tag)] = filter_
         self._bytes += filter_.size_bytes - (before.size_bytes if before is not None else 0)
+        while self._bytes > self._bytes_kept:
+            self._bytes -= self._held.pop(next(iter(self._held))).size_bytes
         return filter_
 
     def _file(self, fragment: Fragment) -> Path:
