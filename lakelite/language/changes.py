@@ -287,7 +287,7 @@ def _refuse_twice(reader: Reader, columns: tuple[str, ...] | None) -> None:
     seen: set[str] = set()
     for column in columns or ():
         if folded(column) in seen:
-            raise reader.wrong(f'the column "{column}" is named twice', index=reader.index - 1)
+            raise reader.wrong(f'the column "{column}" is named twice', "give each column once", index=reader.index - 1)
         seen.add(folded(column))
 
 
@@ -324,11 +324,11 @@ def assignments(reader: Reader, target: Name, alias: str | None, ends: tuple[str
     while not (found and (reader.ended() or reader.peek().word in ends)):
         for assignment in _several(reader, (",", *ends)) if reader.sees("(") else (_assignment(reader, target, alias, (",", *ends)),):
             if folded(assignment.column) in seen:
-                raise wrong(reader.source.text, assignment.offset, f'the column "{assignment.column}" is set twice')
+                raise wrong(reader.source.text, assignment.offset, f'the column "{assignment.column}" is set twice', "set it once")
             seen.add(folded(assignment.column))
             found.append(assignment)
         if not reader.accept(",") and not reader.ended() and reader.peek().word not in ends:
-            raise reader.syntax_error()
+            raise reader.syntax_error("a comma, or the next clause, is missing in front of it")
     return tuple(found)
 
 

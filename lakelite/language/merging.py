@@ -87,7 +87,7 @@ def _clause(reader: Reader, target: Name, alias: str | None, before: list[MergeC
         case _:
             raise reader.syntax_error("expected UPDATE, DELETE, INSERT, DO NOTHING or ERROR")
     if not (reader.ended() or reader.sees("WHEN") or reader.sees("RETURNING")):
-        raise reader.syntax_error()
+        raise reader.syntax_error("expected WHEN, RETURNING or the end of the statement")
     _check_rows(reader, found)
     return found
 

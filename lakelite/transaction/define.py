@@ -66,7 +66,7 @@ def drop_schema(execution: Execution, work: ch.Work, operation: st.DropSchema, c
             return Done(defined(work, conditional=True))
         raise missing_schema(work, operation.name, None, call)
     if fold(schema.name) == MAIN_SCHEMA:
-        raise ProgrammingError("the schema main cannot be dropped")
+        raise ProgrammingError("the schema main cannot be dropped", hint="DROP TABLE drops what is in it")
     inside = [t for t in work.namespace.tables.values() if t.schema_id == schema.schema_id]
     if inside and not operation.cascade:
         raise ProgrammingError(f'schema "{schema.name}" still holds {_count(inside)}', hint="drop them first, or use DROP SCHEMA … CASCADE")

@@ -330,7 +330,9 @@ def _raise_error(frame: _Frame) -> NoReturn:
     ((number, message),) = frame.execution.engine.run(rows)
     clause = frame.operation.clauses[number]
     text = f"Merge error condition WHEN {clause.when}" + (f": {message}" if message is not None else "")
-    raise IntegrityError(text, position=Position.at(frame.call.text, clause.offset))
+    raise IntegrityError(
+        text, hint="the statement itself refuses such rows, by ERROR; it changed nothing", position=Position.at(frame.call.text, clause.offset)
+    )
 
 
 def _refuse_twice(frame: _Frame) -> None:

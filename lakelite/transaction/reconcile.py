@@ -22,10 +22,12 @@ from lakelite.language.tokens import without_leading_comments
 from lakelite.transaction import keys, resolve
 from lakelite.transaction.binding import names_at
 from lakelite.transaction.changes import REDEFINING, Work
+from lakelite.transaction.conflicts import differing as conflicts_of
 from lakelite.transaction.delta import Delta
+from lakelite.transaction.meetings import Candidate, Effect, Winner
 from lakelite.transaction.rebase import Rebased, delta_of, rebase
 from lakelite.transaction.record import Differing, Event, Failed, Logged, Undone, looks, returning
-from lakelite.transaction.resolve import Candidate, Effect, Resolution, Verdict, Winner
+from lakelite.transaction.resolve import Resolution, Verdict
 from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.unaffected import is_unaffected
 from lakelite.transaction.view import LakeView
@@ -236,7 +238,7 @@ def _raise_conflicts(tx: Transaction, verdict: Verdict) -> None:
 
 def _raise_if(tx: Transaction, step: Step, differing: list[Differing]) -> None:
     if differing:
-        conflicts = resolve.differing(step.candidate, step.winners, step.namespace, differing)
+        conflicts = conflicts_of(step.candidate, step.winners, step.namespace, differing)
         raise _raised(tx, tuple(_with_row_ids(tx.execution.catalog, tx, c) for c in conflicts))
 
 
