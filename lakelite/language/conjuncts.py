@@ -56,8 +56,8 @@ def conditions(
     from sqlglot import exp
 
     scope = _Scope(columns, alias_or_table, parameters)
-    terms = [t for t in _terms(where) if not only_qualified or all(c.table for c in t.find_all(exp.Column))]
-    return tuple(found for term in terms for found in scope.conditions(term))
+    known = [t for t in terms(where) if not only_qualified or all(c.table for c in t.find_all(exp.Column))]
+    return tuple(found for term in known for found in scope.conditions(term))
 
 
 def _simple(where_text: str, columns: Sequence[Column]) -> Conjunct | None:
@@ -81,7 +81,8 @@ def parsed(text: str) -> exp.Expr | None:
         return None
 
 
-def _terms(where: exp.Expr) -> list[exp.Expr]:
+def terms(where: exp.Expr) -> list[exp.Expr]:
+    """What stands under AND at the top level, in order."""
     from sqlglot import exp
 
     found, open_ = [], [where]

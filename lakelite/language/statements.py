@@ -285,7 +285,7 @@ class Merge:
     """MERGE INTO t USING source ON condition | USING (columns) WHEN …; of `on` and `using` one is given.
 
     `source_name`: by what the rows of the source are known; its schema counts where it `is_aliased` not. `behind`: all text behind the source, up to
-    RETURNING. `returning` as in Insert.
+    RETURNING. `returning` as in Insert. `joined`: by what the tables of a source are known that is a join without an alias.
     """
 
     target: Name
@@ -299,6 +299,7 @@ class Merge:
     behind: Sql
     ctes: Sql | None
     returning: Sql | None = None
+    joined: tuple[Name, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

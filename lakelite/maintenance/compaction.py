@@ -26,6 +26,7 @@ from lakelite.storage import fragment as fragments
 from lakelite.storage.fragment import Staged
 from lakelite.storage.scan import Addressed
 from lakelite.transaction import changes as ch
+from lakelite.transaction import key_lookup
 from lakelite.transaction.execution import Call, Execution
 from lakelite.transaction.source import execute, render
 from lakelite.transaction.transaction import Transaction
@@ -201,4 +202,5 @@ def _written(rows: _Rows, select: str) -> Staged:
     staged = execution.keep(fragments.write(execution.engine, place, table, select, {}, row_id=rows.scan.row_id))
     if staged is None:
         raise InternalError(f"a compaction of {table.qualified} found no rows; nothing was committed")
+    key_lookup.make_filters(execution, TableState(table, {staged.fragment.fragment_id: staged.fragment}, {}))
     return staged

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -112,6 +113,27 @@ def _may_match(fragment: Fragment, conjunct: Conjunct, keys: Sequence[_Key | Non
 def may_share(mine: Fragment, theirs: Fragment, columns: Sequence[tuple[int, str]]) -> bool:
     """Whether a row of each can have the same values, none of them NULL, in all `columns`: (field id, declared type)."""
     return all(_may_meet(_of(mine, field_id), _of(theirs, field_id), declared) for field_id, declared in columns)
+
+
+def holding_any(fragments: Iterable[Fragment], field_id: int, declared: str, texts: Iterable[str], *, between: bool = False) -> list[Fragment]:
+    """The fragments in which one of some values of a column may be; with `between` also one between the least and the greatest of them.
+
+    `texts`: what DuckDB makes of the values as VARCHAR; none of them NULL.
+    """
+    read = [_read(declared, text) for text in texts]
+    keys = sorted(key for key in read if key is not None)
+    if len(keys) < len(read):
+        return list(fragments)
+    return [f for f in fragments if keys and _may_hold_any(_of(f, field_id), declared, keys, between)]
+
+
+def _may_hold_any(one: tuple[Statistics | None, int], declared: str, keys: Sequence[_Key], between: bool) -> bool:
+    known, rows = one
+    if known is None:
+        return True
+    low, high = _bounds(known, declared)
+    first = 0 if low is None else bisect_left(keys, low)
+    return known.null_count != rows and first < len(keys) and (high is None or keys[0 if between else first] <= high)
 
 
 def _of(fragment: Fragment, field_id: int) -> tuple[Statistics | None, int]:

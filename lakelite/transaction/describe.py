@@ -12,8 +12,8 @@ from lakelite.model import MAIN_SCHEMA, Table, View, fold
 from lakelite.storage.engine import names_database
 from lakelite.transaction import changes as ch
 from lakelite.transaction import define, source, views
-from lakelite.transaction.constraints import key_names
 from lakelite.transaction.execution import Call, Done, Execution, find_relation, find_table
+from lakelite.transaction.key_lookup import key_names
 
 # Views.
 

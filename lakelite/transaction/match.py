@@ -143,14 +143,11 @@ def _updated(execution: Execution, work: ch.Work, table: Table, operation: st.Up
     inner = f"SELECT {address}, {new}{frame.matched}"
     if frame.sources:
         inner = _one_of_many(inner, [i for i, c in enumerate(table.columns) if fold(c.name) in assigned])
-    stored = ", ".join(f"{fragments.stored_value(table, c, f's._lake_{i}')} AS f{c.field_id}" for i, c in enumerate(table.columns))
-    outer = f"{frame.ctes} SELECT s._lake_s, s._lake_p, s._lake_r, {stored} FROM ({inner}) s"
-    columns = [(n, "BIGINT") for n in ("_lake_s", "_lake_p", "_lake_r")] + [(f"f{c.field_id}", c.stored.type) for c in table.columns]
     pairs = ", ".join(f"{quote(column)} = {value}" for column, value in assigned.items())
     source = f" FROM {frame.sources}" if frame.sources else ""
     text = f"{frame.ctes} UPDATE {execution.engine.stage(table)} AS {alias} SET {pairs}{source}{frame.condition}"
     with _bound_as(execution, text, call, first=_needs_binding(operation, frame.condition, *assigned.values())):
-        rows = execution.engine.held(outer, used_values(outer, call.values), columns, execution.limits.inline_rows)
+        rows = _few_versions(execution, table, inner, call, frame.ctes)
     if rows is None:
         return (
             _updated_many(execution, table, f"{frame.ctes} {inner}", scan, reads, call)
@@ -169,13 +166,18 @@ def _one_of_many(matches: str, assigned: Sequence[int]) -> str:
 
 def versions(execution: Execution, table: Table, sql: str, scan: Addressed, call: Call) -> Matched:
     """The rows whose addresses a SELECT gives as _lake_s, _lake_p and _lake_r, and their new versions, the values of which are _lake_0, …"""
-    stored = ", ".join(f"{fragments.stored_value(table, c, f's._lake_{i}')} AS f{c.field_id}" for i, c in enumerate(table.columns))
-    columns = [(n, "BIGINT") for n in ("_lake_s", "_lake_p", "_lake_r")] + [(f"f{c.field_id}", c.stored.type) for c in table.columns]
-    outer = f"SELECT s._lake_s, s._lake_p, s._lake_r, {stored} FROM ({sql}) s"
-    rows = execution.engine.held(outer, used_values(outer, call.values), columns, execution.limits.inline_rows)
+    rows = _few_versions(execution, table, sql, call)
     if rows is None:
         return _updated_many(execution, table, sql, scan, Reads(), call)
     return _updated_few(execution, table, rows, scan, Reads(), None)
+
+
+def _few_versions(execution: Execution, table: Table, sql: str, call: Call, ctes: str = "") -> pa.Table | None:
+    """What such a SELECT gives, values as they are stored; None if that is more than may lie inline."""
+    stored = ", ".join(f"{fragments.stored_value(table, c, f's._lake_{i}')} AS f{c.field_id}" for i, c in enumerate(table.columns))
+    columns = [(n, "BIGINT") for n in ("_lake_s", "_lake_p", "_lake_r")] + [(f"f{c.field_id}", c.stored.type) for c in table.columns]
+    text = f"{ctes} SELECT s._lake_s, s._lake_p, s._lake_r, {stored} FROM ({sql}) s"
+    return execution.engine.held(text, used_values(text, call.values), columns, execution.limits.inline_rows)
 
 
 def _updated_few(execution: Execution, table: Table, rows: pa.Table, scan: Addressed, reads: Reads, state: TableState | None) -> Matched:
