@@ -11,9 +11,9 @@ from its oldest pinned snapshot on.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lakelite.catalog.store import Catalog
 from lakelite.model import Table
@@ -63,6 +63,23 @@ def vacuum(
     return Vacuumed(dry_run, oldest, versions if table is None else 0, fragments, orphans, freed)
 
 
+def vacuum_each(run: Callable[[float, Table | None, bool], Vacuumed], hours: float, kept: Mapping[Table, float], *, dry_run: bool) -> Vacuumed:
+    """The whole lake, whose tables have hours of their own. `run(hours, table, dry_run)`: `vacuum`.
+
+    Versions are of the whole lake, and stay for the longest time that any table wants; rows of tables that want less go before.
+    """
+    longest = max([hours, *kept.values()])
+    done = run(longest, None, dry_run)
+    for table, wanted in kept.items():
+        if wanted < longest:
+            more = run(wanted, table, dry_run)
+            again = run(longest, table, True) if dry_run else None  # what has been counted, since nothing was removed
+            fragments = more.fragments_expired - (again.fragments_expired if again else 0)
+            freed = more.bytes_freed - (again.bytes_freed if again else 0)
+            done = replace(done, fragments_expired=done.fragments_expired + fragments, bytes_freed=done.bytes_freed + freed)
+    return done
+
+
 def orphans(catalog: Catalog, paths: LakePaths, table: Table | None = None) -> tuple[list[files.DataFile], leases.Sessions]:
     """The data files that no living session may still commit and that the catalog does not know, and which sessions live."""
     found = [f for f in files.list_data_files(paths) if table is None or f.table_id == table.table_id]
@@ -96,6 +113,8 @@ def _forget(catalog: Catalog, locked: Callable[[], AbstractContextManager[None]]
                     "delete_constraints",
                     "delete_views",
                     "delete_comments",
+                    "delete_options",
+                    "delete_partition_keys",
                     "delete_table_names",
                     "delete_tables",
                     "delete_schemas",

@@ -1,4 +1,4 @@
-"""Statistics of a fragment's columns, and what they rule out.
+"""Statistics of a fragment's columns, and what they and its buckets rule out.
 
 Promises: no row of a fragment that `candidates` leaves out meets the condition, by DuckDB's own comparison. Whatever is not known, or is
 compared otherwise in Python than in DuckDB, may match.
@@ -18,7 +18,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from lakelite.model import Comparable, Conjunct, Field, Fragment, Statistics, quote
+from lakelite.model import Comparable, Conjunct, Field, Fragment, PartitionKey, Statistics, quote
+from lakelite.storage.buckets import bucket_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,6 +95,8 @@ def candidates(fragments: Iterable[Fragment], conjuncts: Iterable[Conjunct]) -> 
 
 def _may_match(fragment: Fragment, conjunct: Conjunct, keys: Sequence[_Key | None]) -> bool:
     """Whether a row of the fragment can meet the condition, whose values are `keys`."""
+    if conjunct.operator == "=" and fragment.partition and not all(_may_hold(key, text, conjunct) for key, text in fragment.partition):
+        return False
     for known in fragment.statistics:
         if known.field_id == conjunct.field_id:
             break
@@ -107,6 +110,14 @@ def _may_match(fragment: Fragment, conjunct: Conjunct, keys: Sequence[_Key | Non
         return True
     lowest, highest = _bounds(known, conjunct.type)
     return any(wanted is None or _within(lowest, highest, conjunct.operator, wanted) for wanted in keys)
+
+
+def _may_hold(key: PartitionKey, bucket: str | None, conjunct: Conjunct) -> bool:
+    """Whether a value that a condition asks for can be in a fragment's bucket."""
+    if key.buckets is None or key.field_id != conjunct.field_id:
+        return True
+    found = [bucket_of(value, conjunct.type, key.buckets) for value in conjunct.values]
+    return None in found or (bucket is not None and int(bucket) in found)
 
 
 def may_share(mine: Fragment, theirs: Fragment, columns: Sequence[tuple[int, str]]) -> bool:

@@ -35,6 +35,12 @@ DELETE FROM views WHERE end_snapshot_id <= :floor;
 -- name: delete_comments
 DELETE FROM comments WHERE end_snapshot_id <= :floor;
 
+-- name: delete_options
+DELETE FROM table_options WHERE end_snapshot_id <= :floor;
+
+-- name: delete_partition_keys
+DELETE FROM partition_keys WHERE end_snapshot_id <= :floor;
+
 -- name: delete_table_names
 DELETE FROM table_names WHERE end_snapshot_id <= :floor;
 

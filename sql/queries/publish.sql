@@ -60,6 +60,23 @@ INSERT INTO comments (table_id, field_id, comment, begin_snapshot_id) VALUES (:t
 -- name: end_comments
 UPDATE comments SET end_snapshot_id = :snapshot WHERE table_id = :table_id AND end_snapshot_id IS NULL;
 
+-- name: add_option
+INSERT INTO table_options (table_id, name, value, begin_snapshot_id) VALUES (:table_id, :name, :value, :snapshot);
+
+-- name: end_options
+UPDATE table_options SET end_snapshot_id = :snapshot WHERE table_id = :table_id AND end_snapshot_id IS NULL;
+
+-- name: add_partition_key
+INSERT INTO partition_keys (table_id, position, field_id, transform, buckets, begin_snapshot_id)
+VALUES (:table_id, :position, :field_id, :transform, :buckets, :snapshot);
+
+-- name: end_partition_keys
+UPDATE partition_keys SET end_snapshot_id = :snapshot WHERE table_id = :table_id AND end_snapshot_id IS NULL;
+
+-- name: add_partition_value
+INSERT INTO fragment_partitions (fragment_id, position, field_id, transform, buckets, value)
+VALUES (:fragment_id, :position, :field_id, :transform, :buckets, :value);
+
 -- name: add_fragment
 INSERT INTO fragments (fragment_id, table_id, storage, path, row_count, size_bytes, sha256, first_row_id, has_row_ids, begin_snapshot_id)
 VALUES (:fragment_id, :table_id, :storage, :path, :row_count, :size_bytes, :sha256, :first_row_id, :has_row_ids, :snapshot);

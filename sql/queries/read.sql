@@ -37,6 +37,15 @@ SELECT table_id, query, names, comments FROM views WHERE begin_snapshot_id <= :s
 -- name: comments
 SELECT table_id, field_id, comment FROM comments WHERE begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot);
 
+-- name: options
+SELECT table_id, name, value FROM table_options WHERE begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot)
+ORDER BY table_id, name;
+
+-- name: partition_keys
+SELECT table_id, field_id, transform, buckets
+FROM partition_keys WHERE begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot)
+ORDER BY table_id, position;
+
 -- name: columns
 SELECT table_id, field_id, parent_field_id, name, declared_type, stored_type, nullable, default_sql, initial_value
 FROM columns WHERE begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot)
@@ -76,6 +85,12 @@ SELECT fragment_id FROM fragments WHERE table_id = :table_id AND end_snapshot_id
 SELECT s.fragment_id, s.field_id, s.minimum, s.maximum, s.null_count, s.exact, s.may_hold_nan
 FROM fragment_statistics s JOIN fragments f ON f.fragment_id = s.fragment_id
 WHERE f.table_id = :table_id AND f.begin_snapshot_id > :after AND f.begin_snapshot_id <= :snapshot AND (f.end_snapshot_id IS NULL OR f.end_snapshot_id > :snapshot);
+
+-- name: partitions
+SELECT p.fragment_id, p.field_id, p.transform, p.buckets, p.value
+FROM fragment_partitions p JOIN fragments f ON f.fragment_id = p.fragment_id
+WHERE f.table_id = :table_id AND f.begin_snapshot_id > :after AND f.begin_snapshot_id <= :snapshot AND (f.end_snapshot_id IS NULL OR f.end_snapshot_id > :snapshot)
+ORDER BY p.fragment_id, p.position;
 
 -- name: vectors
 SELECT fragment_id, bits, cardinality, row_count, crc32, begin_snapshot_id
