@@ -18,6 +18,7 @@ ConstraintKind = Literal["check", "unique", "primary key"]
 Transform = Literal["identity", "year", "month", "day", "hour", "bucket"]
 Comparable = bool | int | float | Decimal | str | date  # a datetime is a date
 
+ZONED = "TIMESTAMP WITH TIME ZONE"
 MAIN_BRANCH = "main"
 MAIN_SCHEMA = "main"
 RESERVED_SCHEMA = "lake"

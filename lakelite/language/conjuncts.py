@@ -15,7 +15,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, cast
 
-from lakelite.model import Column, Comparable, Comparison, Conjunct, decimal_of, fold
+from lakelite.model import ZONED, Column, Comparable, Comparison, Conjunct, decimal_of, fold
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -30,10 +30,12 @@ _NATURAL: dict[str, tuple[type, ...]] = {
     "BOOLEAN": (bool,),
     "DATE": (date,),
     "TIMESTAMP": (date, datetime),
+    ZONED: (datetime,),
 }
 _FLIPPED: dict[Comparison, Comparison] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d(\.\d{1,6})?)?", re.ASCII)
+_ZONED_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d(:\d\d)?)", re.ASCII)
 
 
 def conjuncts(where_text: str, columns: Sequence[Column], alias_or_table: str, parameters: Mapping[str, object]) -> tuple[Conjunct, ...]:
@@ -155,7 +157,9 @@ class _Scope:
         if isinstance(node, exp.Literal) and node.is_string:
             return node.this if declared == "VARCHAR" else _moment(declared, node.this)
         if type(node) is exp.Cast and isinstance(node.this, exp.Literal) and node.this.is_string and not node.to.expressions:
-            return _moment({exp.DType.DATE: "DATE", exp.DType.TIMESTAMPNTZ: "TIMESTAMP"}.get(node.to.this, ""), node.this.this)
+            return _moment(
+                {exp.DType.DATE: "DATE", exp.DType.TIMESTAMPNTZ: "TIMESTAMP", exp.DType.TIMESTAMPTZ: ZONED}.get(node.to.this, ""), node.this.this
+            )
         return _number(node)
 
 
@@ -177,8 +181,8 @@ def _number(node: exp.Expr) -> int | float | Decimal | None:
 
 
 def _moment(kind: str, text: str) -> date | None:
-    """A DATE or TIMESTAMP from its strict ISO form, or None."""
-    pattern = {"DATE": _DAY, "TIMESTAMP": _MOMENT}.get(kind)
+    """A DATE or TIMESTAMP from its strict ISO form, or None. One with time zone has to name it: else it is that of the session."""
+    pattern = {"DATE": _DAY, "TIMESTAMP": _MOMENT, ZONED: _ZONED_MOMENT}.get(kind)
     if pattern is None or not pattern.fullmatch(text):
         return None
     try:
@@ -194,14 +198,16 @@ def _natural(declared: str, value: object) -> Comparable | None:
     for kind in kinds:
         if type(value) is kind:  # subclasses (of NumPy, of pandas) may be bound as another type
             assert isinstance(value, bool | int | float | Decimal | str | date)
-            return value if _fits(value, decimal) else None
+            return value if _fits(value, decimal) and _is_zoned(value) == (declared == ZONED) else None
     return None
+
+
+def _is_zoned(value: Comparable) -> bool:
+    return isinstance(value, datetime) and value.tzinfo is not None
 
 
 def _fits(value: Comparable, decimal: tuple[int, int] | None) -> bool:
     """Whether the value keeps DuckDB from widening the column. What DECIMAL(width, scale) cannot hold widens it, in the end to DOUBLE."""
-    if isinstance(value, datetime):
-        return value.tzinfo is None
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return True
     exact = Decimal(value)  # Decimal: comparisons are exact, arithmetic would round

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from lakelite.model import ROW_ID_COLUMN, Field, Fragment, PartitionKey, Table, Transform, fold, literal, quote
+from lakelite.model import ROW_ID_COLUMN, ZONED, Field, Fragment, PartitionKey, Table, Transform, fold, literal, quote
 from lakelite.storage import buckets, files, scan, statistics, types
 from lakelite.storage.engine import Engine
 from lakelite.storage.fragment import Place, Staged, copy_form, fields_of
@@ -22,7 +22,6 @@ from lakelite.storage.scan import ROW_ID_STORED
 
 MOST_OPEN_FILES = 100  # DuckDB writes so many at once; the rows of more partitions are sorted first
 _MOMENTS = frozenset("TIMESTAMP TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS".split())
-_ZONED = "TIMESTAMP WITH TIME ZONE"
 _FORMS: dict[Transform, str] = {"year": "%Y", "month": "%Y-%m", "day": "%Y-%m-%d", "hour": "%Y-%m-%d-%H"}
 Partition = Sequence[str | None]
 _VALUES = "temp.lake_partitions"  # the partitions of a file that is divided, each with a number
@@ -31,15 +30,15 @@ _VALUES = "temp.lake_partitions"  # the partitions of a file that is divided, ea
 def can_be(transform: Transform, declared: str) -> bool:
     """Whether a column of that type can be a key: plain values, and for transforms those that they are about."""
     if transform == "bucket":
-        return buckets.is_whole(declared) or declared in _MOMENTS | {"VARCHAR", "UUID", "DATE", _ZONED}
+        return buckets.is_whole(declared) or declared in _MOMENTS | {"VARCHAR", "UUID", "DATE", ZONED}
     if transform in _FORMS:
-        return declared in _MOMENTS | {_ZONED} or (declared == "DATE" and transform != "hour")
+        return declared in _MOMENTS | {ZONED} or (declared == "DATE" and transform != "hour")
     return not declared.endswith("]") and not declared.startswith(("STRUCT(", "MAP(", "UNION("))
 
 
 def value(key: PartitionKey, expression: str, declared: str) -> str:
     """The SQL of a row's value for the key, as text, where `expression` is the column."""
-    moment = f"timezone('UTC', {expression})" if declared == _ZONED else expression
+    moment = f"timezone('UTC', {expression})" if declared == ZONED else expression
     if key.transform in _FORMS:
         return f"strftime({moment}, {literal(_FORMS[key.transform])})"
     if key.buckets is not None:

@@ -13,12 +13,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from lakelite.model import Comparable, Conjunct, Field, Fragment, PartitionKey, Statistics, quote
+from lakelite.model import ZONED, Comparable, Conjunct, Field, Fragment, PartitionKey, Statistics, quote
 from lakelite.storage.buckets import bucket_of
 
 if TYPE_CHECKING:
@@ -175,6 +175,8 @@ def _read(declared: str, text: str) -> _Key | None:
         return None if text == "nan" else (0, float(text))
     if declared in ("DATE", "TIMESTAMP"):
         return _read_moment(text)
+    if declared == ZONED:
+        return _read_moment(text.removesuffix("+00"))  # DuckDB writes statistics in UTC, whatever the session's time zone
     return None
 
 
@@ -192,6 +194,8 @@ def _key(declared: str, value: Comparable) -> _Key | None:
         return (0, value.encode(errors="surrogatepass")) if isinstance(value, str) else None
     if declared in ("DATE", "TIMESTAMP"):
         return _moment_key(value) if isinstance(value, date) else None
+    if declared == ZONED:
+        return _moment_key(value.replace(tzinfo=None), value.utcoffset()) if isinstance(value, datetime) else None
     if isinstance(value, str | date):
         return None
     if declared in FLOATS:
@@ -201,9 +205,9 @@ def _key(declared: str, value: Comparable) -> _Key | None:
     return None
 
 
-def _moment_key(value: date) -> _Key:
-    """In microseconds; of a date its midnight."""
-    seconds = value.toordinal() * 86_400
+def _moment_key(value: date, offset: timedelta | None = None) -> _Key:
+    """In microseconds; of a date its midnight. `offset`: from UTC."""
+    seconds = value.toordinal() * 86_400 - (0 if offset is None else round(offset.total_seconds()))
     if not isinstance(value, datetime):
         return 0, seconds * 1_000_000
     return 0, (seconds + value.hour * 3600 + value.minute * 60 + value.second) * 1_000_000 + value.microsecond

@@ -117,7 +117,7 @@ def test_the_table_was_dropped(tmp_path: Path, mine: str) -> None:
     with lakelite.connect(tmp_path / "lake", autocommit=True) as con, lakelite.connect(tmp_path / "lake", autocommit=True) as other:
         for text in SETUP:
             con.execute(text)
-        with meeting(lambda: other.execute("DROP TABLE t")), pytest.raises(errors.ProgrammingError, match="t.*(dropped|exist)"):
+        with meeting(lambda: other.execute("DROP TABLE t")), pytest.raises(errors.ProgrammingError, match=r"t.*(dropped|exist)"):
             run(con, mine)
         assert con.execute("CHECK LAKE").fetchall() == []
         con.execute(

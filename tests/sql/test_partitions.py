@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import date
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +185,7 @@ class _Duck:
 DUCK = _Duck()
 
 
-def test_time_zones_do_not_matter(con: Any) -> None:
+def test_time_zones_do_not_matter(con: Any, tmp_path: Path) -> None:
     con.execute("CREATE TABLE t (z TIMESTAMPTZ) PARTITIONED BY (day(z), bucket(3, z))")
     text = "INSERT INTO t SELECT TIMESTAMPTZ '2024-03-05 22:00:00+00' + INTERVAL (i) HOUR FROM range(6) r(i)"
     con.execute("SET timezone = 'UTC'")
@@ -195,6 +195,18 @@ def test_time_zones_do_not_matter(con: Any) -> None:
     con.execute(text)
     assert partitions(con) == first
     assert {p.partition(",")[0] for p, _ in first} == {"day(z) = 2024-03-05", "day(z) = 2024-03-06"}
+    con.execute("ALTER TABLE t SET PARTITIONED BY (day(z)); OPTIMIZE t")
+    moment = datetime(2024, 3, 6, 5, 30, tzinfo=timezone(timedelta(hours=5, minutes=30)))  # midnight in UTC
+    with only(con, tmp_path, "day(z) = 2024-03-06"):
+        for condition in (
+            "z >= ?",
+            "z > '2024-03-05 23:59:59.999999Z' AND z <= TIMESTAMPTZ '2024-03-07T00:00:00+09:00'",
+            "z IN (?, TIMESTAMPTZ '2024-03-06 01:00:00+00')",
+        ):
+            wanted = con.execute(f"SELECT count(*) FROM t WHERE {condition}", [moment] * condition.count("?")).fetchone()
+            assert wanted[0] > 1, condition
+    with pytest.raises(errors.OperationalError), only(con, tmp_path, "day(z) = 2024-03-06"):
+        con.execute("SELECT count(*) FROM t WHERE z >= '2024-03-06 09:00:00'").fetchone()  # in the session's time zone, which is not known here
 
 
 def test_values_that_are_odd(con: Any) -> None:
