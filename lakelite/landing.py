@@ -58,7 +58,7 @@ def compact(lake: Lake, table_id: int, plan: Callable[[TableState], Sequence[bin
     try:
         table = tx.work.namespace.by_id.get(table_id)
         if table is not None:
-            _stage(tx, table, plan(tx.base.state(table)))
+            _stage(tx, table, plan(tx.base.state(table)), most=bins.OUTPUTS_AT_ONCE)
         if not tx.work.changes.writes:
             return []
         _commit(lake, tx, None, "UPKEEP")
@@ -96,10 +96,12 @@ def _planned(tx: Transaction, operation: st.Optimize, call: Call, limits: Limits
     return state, bins.whole(state, conditions) if sort else bins.due(state, conditions, limits_of(table, limits)), sort
 
 
-def _stage(tx: Transaction, table: Table, planned: Sequence[bins.Bin], sort: Sequence[str] = (), progress: Progress | None = None) -> None:
+def _stage(
+    tx: Transaction, table: Table, planned: Sequence[bins.Bin], sort: Sequence[str] = (), progress: Progress | None = None, most: int | None = None
+) -> None:
     """Writes the bins; what was written is removed if that fails."""
     try:
-        compaction.stage(tx, table, planned, sort, progress)
+        compaction.stage(tx, table, planned, sort, progress, most)
     except BaseException:
         tx.discard()
         raise

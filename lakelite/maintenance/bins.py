@@ -18,6 +18,7 @@ from lakelite.model import Conjunct, Fragment, Limits, PartitionKey
 from lakelite.storage.statistics import candidates
 
 Bin = tuple[Fragment, ...]
+OUTPUTS_AT_ONCE = 32  # of upkeep: each is a file to be written and synced
 
 
 def is_upkeep_due(before: Clutter, after: Clutter, limits: Limits) -> bool:
@@ -42,18 +43,24 @@ def due(state: TableState, conditions: Sequence[Conjunct], limits: Limits) -> li
 
     `conditions`: only fragments whose statistics may hold a row that meets them.
     """
-    return _of_each_place(state, [f for f in _in_order(state, conditions) if _is_wanted(state, f, limits)], limits)
+    partitioning = state.table.partitioning
+    wanted = [f for f in _in_order(state, conditions) if not f.is_in_place(partitioning) or _is_small(state, f, limits) or _is_worn(state, f, limits)]
+    return [one for place, some in _by_place(state, wanted).items() for one in (_packed if place is None else _gaining)(state, some, limits)]
 
 
 def due_at_once(state: TableState, limits: Limits) -> list[Bin]:
-    """As `due`, but no more than `upkeep_values` and `upkeep_bytes` in all: the bins that join the most fragments, and no large files."""
+    """As `due`, but no more than `upkeep_values`, `upkeep_bytes` and OUTPUTS_AT_ONCE in all: the bins that join the most fragments.
+
+    No large files, and none that only has to be divided: OPTIMIZE does that.
+    """
     rows = max(1, limits.upkeep_values // max(1, len(state.table.columns)))
     limits = replace(limits, target_file_rows=rows, target_file_bytes=limits.upkeep_bytes)
     fitting = [f for f in _in_order(state, ()) if f.storage == "inline" or _fill(state, f, limits) <= 1]
-    wanted = [f for f in fitting if _is_wanted(state, f, limits)]
+    wanted = [f for f in fitting if _is_small(state, f, limits) or _is_worn(state, f, limits)]
+    found = [one for some in _by_place(state, wanted).values() for one in _gaining(state, some, limits)]
     chosen: list[Bin] = []
     filled = 0.0
-    for one in sorted(_of_each_place(state, wanted, limits), key=len, reverse=True):
+    for one in sorted(found, key=len, reverse=True)[:OUTPUTS_AT_ONCE]:
         fill = sum(_fill(state, f, limits) for f in one)
         if filled + fill <= 1 or not chosen:
             chosen.append(one)
@@ -101,15 +108,6 @@ def _by_place(state: TableState, fragments: Iterable[Fragment]) -> dict[_Place |
         place = (fragment.partition if partitioning else ()) if fragment.is_in_place(partitioning) else None
         found.setdefault(place, []).append(fragment)
     return found
-
-
-def _of_each_place(state: TableState, wanted: Iterable[Fragment], limits: Limits) -> list[Bin]:
-    places = _by_place(state, wanted).items()
-    return [one for place, some in places for one in (_packed if place is None else _gaining)(state, some, limits)]
-
-
-def _is_wanted(state: TableState, fragment: Fragment, limits: Limits) -> bool:
-    return not fragment.is_in_place(state.table.partitioning) or _is_small(state, fragment, limits) or _is_worn(state, fragment, limits)
 
 
 def _is_small(state: TableState, fragment: Fragment, limits: Limits) -> bool:

@@ -58,15 +58,20 @@ class Compacted:
     deleted_rows_purged: int = 0
 
 
-def stage(tx: Transaction, table: Table, bins: Sequence[Bin], sort: Sequence[str] = (), progress: Progress | None = None) -> None:
-    """Stages the compaction of `bins` in `tx`, which has done nothing else; the caller commits it. `sort`: columns of a Z-order."""
+def stage(
+    tx: Transaction, table: Table, bins: Sequence[Bin], sort: Sequence[str] = (), progress: Progress | None = None, most: int | None = None
+) -> None:
+    """Stages the compaction of `bins` in `tx`, which has done nothing else; the caller commits it. `sort`: columns of a Z-order.
+
+    `most`: rows of a bin in more partitions than that are joined, and not divided.
+    """
     state = tx.execution.view.state(table)
     change = ch.TableChange(table, kinds=frozenset({"compaction"}))
     done, total = 0, sum(live_rows(state, f) for one in bins for f in one)
     for one in bins:
         rows = _rows(tx.execution, state, one)
         outputs: list[tuple[Staged, Composition]] = []
-        for staged, made in _in_order(rows) if not sort and all(f.is_in_place(table.partitioning) for f in one) else _sorted(rows, sort):
+        for staged, made in _in_order(rows) if not sort and _stays_together(rows, most) else _sorted(rows, sort):
             composition.check(made, staged.fragment.row_count)
             if made.permutation is not None:
                 _ = made.row_map  # made now, since publishing holds the commit lock
@@ -154,9 +159,27 @@ def _rows(execution: Execution, state: TableState, one: Bin) -> _Rows:
     return _Rows(execution, state, one, scan, source, ", ".join(columns))
 
 
+def _stays_together(rows: _Rows, most: int | None) -> bool:
+    """Whether the rows of a bin are one output."""
+    if all(f.is_in_place(rows.state.table.partitioning) for f in rows.bin):
+        return True
+    if most is None:
+        return False
+    ((count,),) = rows.execution.engine.run(f"SELECT count(DISTINCT {_partition(rows)}) FROM {rows.source}")
+    return int(count) > most
+
+
+def _partition(rows: _Rows) -> str:
+    """The values of a row's partition."""
+    table = rows.state.table
+    values = partitions.values(table, {c.field_id: f"s.{quote(c.name)}" for c in table.columns})
+    return f"list_value({', '.join(values)})::VARCHAR[]"
+
+
 def _in_order(rows: _Rows) -> Iterator[tuple[Staged, Composition]]:
     """The output of a bin."""
-    partition = rows.bin[0].partition if rows.state.table.partitioning else ()
+    first, keys = rows.bin[0], rows.state.table.partitioning
+    partition = first.partition if keys and all(f.is_in_place(keys) for f in rows.bin) else ()
     select = f"SELECT {rows.columns} FROM {rows.source} ORDER BY m.place, s.{rows.scan.position}"
     yield _written(rows, select, partition), rows.composition()
 
@@ -181,9 +204,8 @@ def _sorted(rows: _Rows, sort: Sequence[str]) -> Iterator[tuple[Staged, Composit
 def _sort(rows: _Rows, sort: Sequence[str]) -> None:
     """Makes _PLACES, where each row of the bin comes from (place, position), its partition (part), and where it goes, from 0 on (there);
     and _ROWS, the rows in their new order, with that number under the name `scan.position`."""
-    engine, position, table = rows.execution.engine, rows.scan.position, rows.state.table
-    values = partitions.values(table, {c.field_id: f"s.{quote(c.name)}" for c in table.columns})
-    address = f"m.place AS lake_place, s.{position} AS lake_at, list_value({', '.join(values)})::VARCHAR[] AS lake_part"
+    engine, position = rows.execution.engine, rows.scan.position
+    address = f"m.place AS lake_place, s.{position} AS lake_at, {_partition(rows)} AS lake_part"
     columns = ", ".join(["", *(f"s.{quote(c)} AS {value}" for c, value in zip(sort, zorder.values(len(sort)), strict=True))])
     keys = zorder.keys(f"SELECT {address}{columns} FROM {rows.source}", len(sort))
     there = "row_number() OVER (ORDER BY part, z, place, position) - 1 AS there"

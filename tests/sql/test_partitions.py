@@ -247,6 +247,23 @@ def test_optimize_stays_within_a_partition(con: Any) -> None:
     sound(con)
 
 
+def test_upkeep_divides_what_goes_to_few_partitions(con: Any) -> None:
+    con.execute("SET upkeep = on; SET flush_fragments = 5; CREATE TABLE t (k INTEGER, p INTEGER) PARTITIONED BY (p)")
+    for i in range(12):
+        con.execute("INSERT INTO t VALUES (?, 0), (?, 1), (?, 2)", [i, i, i])
+    assert [p for p, _ in partitions(con)] == ["p = 0", "p = 0", "p = 1", "p = 1", "p = 2", "p = 2"]
+    con.execute("SET upkeep_files = 6; INSERT INTO t SELECT range, 3 FROM range(10)")
+    assert [p for p, _ in partitions(con)] == ["p = 0", "p = 1", "p = 2", "p = 3"]
+    con.execute("SET flush_fragments = 11")
+    for i in range(12):
+        con.execute("INSERT INTO t SELECT range, range FROM range(?, ?)", [4 * i, 4 * i + 4])
+    assert [row for row in partitions(con) if row[0] is None] == [(None, 48)]  # of many it makes one file, that OPTIMIZE divides
+    con.execute("OPTIMIZE t")
+    assert {p for p, _ in partitions(con)} == {f"p = {p}" for p in range(48)}
+    assert con.execute("SELECT sum(k), count(*) FROM t").fetchone() == (3 * 66 + 45 + 1128, 36 + 10 + 48)
+    sound(con)
+
+
 def test_another_partitioning_leaves_files_alone_until_they_are_optimized(con: Any, tmp_path: Path) -> None:
     con.execute("CREATE TABLE t (k INTEGER, p INTEGER); INSERT INTO t SELECT range, range % 3 FROM range(30)")
     con.execute("ALTER TABLE t SET PARTITIONED BY (p)")
