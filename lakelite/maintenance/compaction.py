@@ -172,8 +172,7 @@ def _stays_together(rows: _Rows, most: int | None) -> bool:
 def _partition(rows: _Rows) -> str:
     """The values of a row's partition."""
     table = rows.state.table
-    values = partitions.values(table, {c.field_id: f"s.{quote(c.name)}" for c in table.columns})
-    return f"list_value({', '.join(values)})::VARCHAR[]"
+    return partitions.values(table, table.partitioning, {c.field_id: f"s.{quote(c.name)}" for c in table.columns})
 
 
 def _in_order(rows: _Rows) -> Iterator[tuple[Staged, Composition]]:

@@ -46,10 +46,10 @@ def value(key: PartitionKey, expression: str, declared: str) -> str:
     return f"CAST({moment} AS VARCHAR)"
 
 
-def values(table: Table, columns: dict[int, str]) -> list[str]:
-    """The same for each key of a table. `columns`: the SQL of each column by its field id."""
+def values(table: Table, keys: Sequence[PartitionKey], columns: dict[int, str]) -> str:
+    """The same for several keys of a table, as a list. `columns`: the SQL of each column by its field id."""
     types_of = {c.field_id: c.type for c in table.columns}
-    return [value(key, columns[key.field_id], types_of[key.field_id]) for key in table.partitioning]
+    return f"list_value({', '.join(value(key, columns[key.field_id], types_of[key.field_id]) for key in keys)})::VARCHAR[]"
 
 
 # Dividing a file.
@@ -64,8 +64,7 @@ def divided(engine: Engine, place: Place, table: Table, staged: Staged) -> tuple
         return (staged,)
     fields = fields_of(table, staged.fragment.has_row_ids)
     rows = scan.stored_rows(fields, str(place.paths.data_file(table.table_id, staged.fragment.path)))
-    keys = values(table, {c.field_id: types.decode(f"r.f{c.field_id}", c.type) for c in table.columns})
-    key = f"list_value({', '.join(keys)})"
+    key = values(table, table.partitioning, {c.field_id: types.decode(f"r.f{c.field_id}", c.type) for c in table.columns})
     try:
         engine.run(f"CREATE OR REPLACE TEMP TABLE {_VALUES} AS SELECT {key} AS v, row_number() OVER (ORDER BY v) AS n FROM ({rows}) r GROUP BY v")
         found = [row[0] for row in engine.run(f"SELECT v FROM {_VALUES} ORDER BY n")]
@@ -73,7 +72,7 @@ def divided(engine: Engine, place: Place, table: Table, staged: Staged) -> tuple
             return (Staged(_tagged(staged.fragment, table, found[0]), None),)
         parts = _written(engine, place, table, fields, f"({rows}) r JOIN {_VALUES} p ON p.v IS NOT DISTINCT FROM {key}", found)
     finally:
-        engine.do(f"DROP TABLE IF EXISTS {_VALUES}")
+        engine.run(f"DROP TABLE IF EXISTS {_VALUES}")
     files.remove_data_file(place.paths, table.table_id, staged.fragment.path)
     return parts
 

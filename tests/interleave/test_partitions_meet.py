@@ -49,7 +49,7 @@ STATES = {
     "inline": ("INSERT INTO t VALUES (301, 1, 3), (302, 2, 13)", "INSERT INTO t VALUES (303, 0, 6)", "DELETE FROM t WHERE k = 302 OR k = 7"),
 }
 SETUP = (
-    "SET inline_rows = 4; SET upkeep = off; SET rewrite_percent = 1",
+    "SET inline_rows = 4; SET upkeep = off; SET rewrite_percent = 1; SET overwrite_append = keep",
     "CREATE TABLE t (k INTEGER, p INTEGER, v INTEGER) PARTITIONED BY (p)",
     "INSERT INTO t SELECT range, range % 3, range FROM range(30)",
     "INSERT INTO t SELECT range + 30, range % 2, range FROM range(10)",

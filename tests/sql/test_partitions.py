@@ -6,8 +6,9 @@ That a file is not read is shown by taking it away. (Against other transactions:
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -309,6 +310,19 @@ def test_time_travel_and_restore(con: Any) -> None:
     con.execute("INSERT INTO t SELECT range, 7 FROM range(20)")
     assert ("p = 7", 20) in partitions(con)
     sound(con)
+
+
+def test_check_lake_looks_at_them(con: Any, tmp_path: Path) -> None:
+    con.execute("CREATE TABLE t (k INTEGER, p INTEGER) PARTITIONED BY (p, bucket(2, k)); INSERT INTO t SELECT range, range % 2 FROM range(20)")
+    con.execute("DELETE FROM t WHERE k = 4; ALTER TABLE t SET PARTITIONED BY (bucket(5, k)); INSERT INTO t SELECT range, NULL FROM range(20)")
+    assert con.execute("CHECK LAKE").fetchall() == []
+    con.close()
+    with closing(sqlite3.connect(tmp_path / "lake" / "catalog.sqlite")) as catalog, catalog:
+        changed = catalog.execute("UPDATE fragment_partitions SET value = '4' WHERE position = 0 AND buckets = 5 AND value = '1'")
+        assert changed.rowcount == 1
+    with lakelite.connect(tmp_path / "lake") as again:
+        ((severity, _, finding, _),) = again.execute("CHECK LAKE").fetchall()
+        assert (severity, finding.partition(" of its")[2][-46:]) == ("error", "are not of the partition that it is said to hold"[-46:])
 
 
 def test_many_partitions(con: Any) -> None:
