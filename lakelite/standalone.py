@@ -147,7 +147,7 @@ def _vacuum(lake: Lake, operation: st.Vacuum, call: Call) -> Result:
         return vacuum(lake.catalog, lake.paths, lake.locked, now_us, hours, of, dry_run=dry_run)
 
     if table is None and hours is None:
-        kept = {t: limits_of(t, limits).retention_hours for t in work.namespace.tables.values()}
+        kept = {t: limits_of(t, limits).retention_hours for t in work.namespace.tables.values() if t.view is None}
         done = vacuum_each(run, limits.retention_hours, kept, dry_run=operation.dry_run)
     else:
         done = run(limits_of(table, limits).retention_hours if hours is None and table is not None else hours or 0, table, operation.dry_run)
