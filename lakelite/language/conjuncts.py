@@ -1,7 +1,8 @@
 """From a WHERE text to the conditions that every wanted row meets, for ruling out fragments by their statistics.
 
 Promises: each condition returned is one that DuckDB demands of every row, compared in the column's own type. Takes only
-`column op literal or parameter` (either way round), BETWEEN, IN (literals) and IS [NOT] NULL that stand at the top level under AND,
+`column op literal or parameter` (either way round), BETWEEN, IN (literals) and IS [NOT] NULL that stand at the top level under AND, and
+the first three of `year(column)`,
 and only with values whose type is the natural one of the column's: in all other cases DuckDB may cast the column, not the value.
 What is not understood is left out, also a text that cannot be parsed: fewer conditions rule out less, never too much.
 Never: input or output.
@@ -124,12 +125,27 @@ class _Scope:
         return ()
 
     def _condition(self, left: exp.Expr, operator: Comparison, right: Sequence[exp.Expr]) -> tuple[Conjunct, ...]:
+        from sqlglot import exp
+
+        if isinstance(left, exp.Year):
+            return self._of_year(self._column(left.this), operator, [self._value("", node) for node in right])
         column = self._column(left)
         if column is None:
             return ()
         values = [_natural(column.type, self._value(column.type, node)) for node in right]
         known = tuple(value for value in values if value is not None)
         return (Conjunct(column.field_id, column.type, operator, known),) if len(known) == len(values) else ()
+
+    def _of_year(self, column: Column | None, operator: Comparison, years: Sequence[object]) -> tuple[Conjunct, ...]:
+        """What year(column) has to be, as bounds of the column: the first day, and the one behind the last."""
+        known = sorted(year for year in years if type(year) is int and date.min.year <= year < date.max.year)
+        if column is None or column.type not in ("DATE", "TIMESTAMP") or len(known) < len(years):
+            return ()
+        first, behind = date(known[0], 1, 1), date(known[-1] + 1, 1, 1)
+        bounds: dict[Comparison, tuple[tuple[Comparison, date], ...]] = {
+            "=": ((">=", first), ("<", behind)), "<": (("<", first),), "<=": (("<", behind),), ">": ((">=", behind),), ">=": ((">=", first),),
+        }  # fmt: skip
+        return tuple(Conjunct(column.field_id, column.type, bound, (day,)) for bound, day in bounds[operator])
 
     def _column(self, node: exp.Expr) -> Column | None:
         from sqlglot import exp

@@ -133,6 +133,7 @@ def test_queries_and_changes_read_only_the_partitions_they_need(con: Any, tmp_pa
     ("key", "partition", "condition"),
     [
         ("year(ts)", "year(ts) = 2024", "ts >= '2024-01-01' AND ts < '2025-01-01'"),
+        ("year(ts)", "year(ts) = 2024", "year(ts) = 2024"),
         ("month(ts)", "month(ts) = 2024-03", "ts BETWEEN '2024-03-02' AND '2024-03-09'"),
         ("day(ts)", "day(ts) = 2024-03-05", "ts >= TIMESTAMP '2024-03-05 00:00:00' AND ts < TIMESTAMP '2024-03-06 00:00:00'"),
         ("hour(ts)", "hour(ts) = 2024-03-05-00", "ts = '2024-03-05 00:00:00'"),
@@ -220,11 +221,16 @@ def test_values_that_are_odd(con: Any) -> None:
         assert con.execute(f"SELECT count(*) FROM t WHERE {condition}").fetchone() == (count,), condition
     con.execute("OPTIMIZE t ZORDER BY (f)")
     assert len(partitions(con)) == 8
-    con.execute(
-        "CREATE TABLE u (ts TIMESTAMP) PARTITIONED BY (year(ts), bucket(2, ts)); INSERT INTO u VALUES ('infinity'), ('-infinity'), ('0044-03-15 (BC)'), (NULL), ('2024-01-01')"
-    )
-    assert len(partitions(con, "u")) == 5
-    assert con.execute("SELECT count(*) FROM u WHERE ts > '2020-01-01'").fetchone() == (2,)
+    moments = "VALUES ('infinity'::TIMESTAMP), ('-infinity'), ('0044-03-15 (BC)'), (NULL), ('2024-01-01'), ('2023-12-31 23:59:59.999999'), ('9999-12-31 10:00:00')"
+    con.execute(f"CREATE TABLE u (ts TIMESTAMP) PARTITIONED BY (year(ts), bucket(2, ts)); INSERT INTO u {moments}")
+    assert len(partitions(con, "u")) == 7
+    oracle = Oracle()
+    oracle.run(f"CREATE TABLE u AS SELECT * FROM ({moments}) m(ts)")
+    conditions = ["ts > '2020-01-01'", "ts IS NULL", "ts = 'infinity'", "ts < '0001-01-01'", "year(ts) IN (2024, 1)", "2024 > year(ts)"]
+    for condition in (*conditions, *(f"year(ts) {op} {y}" for op in ("=", "<", "<=", ">", ">=") for y in (1, 2023, 2024, 9998))):
+        text = f"SELECT * FROM u WHERE {condition}"
+        assert multiset(con.execute(text).fetchall()) == multiset(oracle.duck.execute(text).fetchall()), condition
+    oracle.close()
     sound(con)
 
 
