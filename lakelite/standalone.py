@@ -146,11 +146,13 @@ def _vacuum(lake: Lake, operation: st.Vacuum, call: Call) -> Result:
     def run(hours: float, of: Table | None, dry_run: bool) -> Vacuumed:
         return vacuum(lake.catalog, lake.paths, lake.locked, now_us, hours, of, dry_run=dry_run)
 
-    if table is None and hours is None:
+    if hours is None and table is not None:
+        hours = limits_of(table, limits).retention_hours
+    if hours is not None:
+        done = run(hours, table, operation.dry_run)
+    else:
         kept = {t: limits_of(t, limits).retention_hours for t in work.namespace.tables.values() if t.view is None}
         done = vacuum_each(run, limits.retention_hours, kept, dry_run=operation.dry_run)
-    else:
-        done = run(limits_of(table, limits).retention_hours if hours is None and table is not None else hours or 0, table, operation.dry_run)
     names = ("dry_run", "oldest_version", "versions_expired", "fragments_expired", "orphans_removed", "bytes_freed")
     columns = tuple((n, "BOOLEAN" if n == "dry_run" else "BIGINT") for n in names)
     return Result(columns, rows=[tuple(getattr(done, n) for n in names)])
