@@ -7,7 +7,7 @@ from lakelite.errors import Error, NotSupportedError, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.language.tokens import shown_name
 from lakelite.mapping.names import did_you_mean
-from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Constraint, Table, fold
+from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Constraint, Table, fold, literal
 from lakelite.transaction import views
 from lakelite.transaction.changes import Work
 from lakelite.transaction.execution import Call, Execution, find_relation, missing_schema
@@ -47,7 +47,14 @@ def create_table(table: Table) -> str:
     schema = "" if table.schema_name == MAIN_SCHEMA else f"{shown_name(table.schema_name)}."
     lines = [f"{shown_name(column.name)} {column.declared}" for column in table.columns] + [_constraint(c) for c in table.constraints]
     body = ",\n".join(f"    {line}" for line in lines)
-    return f"CREATE TABLE {schema}{shown_name(table.name)} (\n{body}\n);"
+    return f"CREATE TABLE {schema}{shown_name(table.name)} (\n{body}\n){_tuning(table)};"
+
+
+def _tuning(table: Table) -> str:
+    names = {c.field_id: shown_name(c.name) for c in table.columns}
+    keys = ", ".join(key.shown(names[key.field_id]) for key in table.partitioning)
+    options = ", ".join(f"{name} = {value if value.isdecimal() else literal(value)}" for name, value in table.options)
+    return (f" PARTITIONED BY ({keys})" if keys else "") + (f" WITH ({options})" if options else "")
 
 
 def _constraint(constraint: Constraint) -> str:

@@ -15,7 +15,8 @@ from lakelite.catalog.store import Catalog, Writer
 from lakelite.model import Branch
 
 _COPIED = (
-    "schema_lives", "table_lives", "table_names", "columns", "constraints", "views", "comments", "fragment_lives", "deletion_vectors",
+    "schema_lives", "table_lives", "table_names", "columns", "constraints", "views", "comments", "table_options", "partition_keys",
+    "fragment_lives", "deletion_vectors",
 )  # fmt: skip
 NONE_KEPT = 2**62
 """The floor of a branch of which nothing is kept."""

@@ -60,7 +60,7 @@ VIEWS = {
         _view(
             "fragments",
             "fragment_id BIGINT, table_name VARCHAR, storage VARCHAR, path VARCHAR, row_count BIGINT, deleted_count BIGINT, size_bytes BIGINT,"
-            "first_snapshot_id BIGINT, schema_name VARCHAR, table_id BIGINT",
+            "first_snapshot_id BIGINT, schema_name VARCHAR, table_id BIGINT, partition VARCHAR",
             named=("table_name", "schema_name"),
         ),
         _view("deletion_vectors", "fragment_id BIGINT, snapshot_id BIGINT, cardinality BIGINT, table_id BIGINT"),

@@ -83,6 +83,33 @@ class DropSchema:
 
 
 @dataclass(frozen=True, slots=True)
+class Option:
+    """`name = value` of WITH or SET, where `value` is text; RESET has None. `offset`: where the name stands."""
+
+    name: str
+    value: str | None
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionBy:
+    """A column, or year(c), month(c), day(c), hour(c), bucket(n, c), of PARTITIONED BY; `transform` is the function's name. `offset` as in Option."""
+
+    column: str
+    transform: str | None
+    buckets: int | None
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What stands behind the columns of a CREATE TABLE: PARTITIONED BY (…) and WITH (…)."""
+
+    partitioned_by: tuple[PartitionBy, ...] = ()
+    options: tuple[Option, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class CreateTable:
     """`body`: the parenthesised column list, as the user wrote it; DuckDB reads it."""
 
@@ -90,6 +117,7 @@ class CreateTable:
     or_replace: bool
     if_not_exists: bool
     body: str
+    tuning: Tuning = Tuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +130,7 @@ class CreateTableAs:
     columns: tuple[str, ...] | None
     query: Sql
     with_data: bool
+    tuning: Tuning = Tuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +211,16 @@ class AlterTable:
     change: str
     new_name: str | None = None
     using: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TuneTable:
+    """ALTER TABLE t SET (option = …), RESET (option), SET PARTITIONED BY (…), RESET PARTITIONED BY. What is None stays."""
+
+    target: Name
+    if_exists: bool
+    options: tuple[Option, ...] | None = None
+    partitioned_by: tuple[PartitionBy, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -499,7 +538,7 @@ class CheckLake:
 Standalone = SetOption | ShowTables | ShowSchemas | ShowSettings | ShowCreateTable | DescribeTable | DescribeHistory | Vacuum | CheckLake
 
 Operation = (
-    Query | CreateSchema | DropSchema | CreateTable | CreateTableAs | CreateTableLike | DropTable | AlterTable
+    Query | CreateSchema | DropSchema | CreateTable | CreateTableAs | CreateTableLike | DropTable | AlterTable | TuneTable
     | CreateView | DropView | RenameView | CommentOn
     | Insert | Delete | Update | Merge | Truncate | RestoreTable | CopyFrom | Append | CopyTo
     | Begin | Commit | ExplainCommit | Rollback | Savepoint | Release | RollbackTo | Optimize | Export | Import

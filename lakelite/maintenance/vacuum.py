@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lakelite.catalog import branches
 from lakelite.catalog.store import Catalog
@@ -66,6 +66,23 @@ def vacuum(
     return Vacuumed(dry_run, oldest, versions, len(expired), orphans, freed)
 
 
+def vacuum_each(run: Callable[[float, Table | None, bool], Vacuumed], hours: float, kept: Mapping[Table, float], *, dry_run: bool) -> Vacuumed:
+    """The whole lake, whose tables have hours of their own. `run(hours, table, dry_run)`: `vacuum`.
+
+    Versions are of the whole lake, and stay for the longest time that any table wants; rows of tables that want less go before.
+    """
+    longest = max([hours, *kept.values()])
+    done = run(longest, None, dry_run)
+    for table, wanted in kept.items():
+        if wanted < longest:
+            more = run(wanted, table, dry_run)
+            again = run(longest, table, True) if dry_run else None  # what has been counted, since nothing was removed
+            fragments = more.fragments_expired - (again.fragments_expired if again else 0)
+            freed = more.bytes_freed - (again.bytes_freed if again else 0)
+            done = replace(done, fragments_expired=done.fragments_expired + fragments, bytes_freed=done.bytes_freed + freed)
+    return done
+
+
 def orphans(catalog: Catalog, paths: LakePaths, table: Table | None = None) -> tuple[list[files.DataFile], leases.Sessions]:
     """The data files that no living session may still commit and that the catalog does not know, and which sessions live."""
     found = [f for f in files.list_data_files(paths) if table is None or f.table_id == table.table_id]
@@ -86,7 +103,10 @@ def _sweep(catalog: Catalog, paths: LakePaths, table: Table | None, *, dry_run: 
     return len(found), sum(f.size_bytes for f in found)
 
 
-_OF_LAKE = ("columns", "constraints", "views", "comments", "table_names", "table_lives", "schema_lives", "tables", "schemas", "snapshots")
+_OF_LAKE = (
+    "columns", "constraints", "views", "comments", "options", "partition_keys", "table_names", "table_lives", "schema_lives", "tables",
+    "schemas", "snapshots",
+)  # fmt: skip
 
 
 def _forget(catalog: Catalog, table_id: int | None, wanted: Mapping[str, str]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from lakelite.bounds import limits_of
 from lakelite.catalog.store import Catalog
 from lakelite.catalog.system import VIEWS
 from lakelite.contents import TableState
@@ -18,6 +19,7 @@ from lakelite.storage.engine import INTERNAL, NAMELESS, Engine
 from lakelite.storage.files import LakePaths, data_file_name
 from lakelite.storage.leases import SessionLease
 from lakelite.storage.mirror import MIRROR
+from lakelite.storage.partitions import divided
 from lakelite.storage.saved import SavedRows
 from lakelite.transaction import changes as ch
 from lakelite.transaction.view import LakeView
@@ -93,15 +95,19 @@ class Execution:
             self.lease.pin(version)
             self.pinned.append(version)
 
-    def place(self) -> fragments.Place:
+    def place(self, table: Table) -> fragments.Place:
         number = self.number()
-        return fragments.Place(self.paths, data_file_name(self.transaction_id, number), -number, self.limits)
+        limits = limits_of(table, self.limits)
+        return fragments.Place(self.paths, data_file_name(self.transaction_id, number), -number, limits, lambda: self.place(table))
 
-    def keep(self, staged: fragments.Staged | None) -> fragments.Staged | None:
-        """Remembers what was written, so that a rollback can remove it."""
-        if staged is not None:
-            self.written.append(staged)
-        return staged
+    def keep(self, table: Table, staged: fragments.Staged | None) -> tuple[fragments.Staged, ...]:
+        """What was written, as a fragment for each partition; it is remembered, so that a rollback can remove it."""
+        if staged is None:
+            return ()
+        self.written.append(staged)
+        parts = divided(self.engine, self.place(table), table, staged)
+        self.written[-1:] = parts
+        return parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +124,7 @@ class Done:
     """What a statement did. `rowcount`: -1 where none applies. `rows`: a DuckDB cursor with the result, or None.
 
     `again(rows_per_batch)` runs a query once more, as a stream; None where that could give other rows.
-    `constant`: the fragment of a statement that read nothing of the lake, which a replay uses again as it is.
+    `constant`: the fragments of a statement that read nothing of the lake, which a replay uses again as they are.
     `given`: the names, folded, of the columns that a caller's rows had. `tables`: the lake tables that it read; not `repeatable`: it
     also read what is the caller's. `returned`: what its RETURNING gives, or None.
     """
@@ -126,7 +132,7 @@ class Done:
     work: ch.Work
     rowcount: int = -1
     rows: duckdb.DuckDBPyConnection | None = None
-    constant: fragments.Staged | None = None
+    constant: tuple[fragments.Staged, ...] = ()
     is_constant: bool = False
     again: Callable[[int], Stream] | None = None
     given: frozenset[str] = frozenset()

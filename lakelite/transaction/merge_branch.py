@@ -238,8 +238,7 @@ class _Merge:
             staged = {k: self._put_back(state, k) for k in state.fragments}
             dead = {s.fragment.fragment_id: state.vectors[k].positions for k, s in staged.items() if k in state.vectors}
             kind: ch.Kind = "append" if change.created else "overwrite"
-            for one in staged.values():
-                change = ch.append(change, one, kind)
+            change = ch.append(change, staged.values(), kind) if staged else change
             change = ch.delete(change, dead, kind) if dead else change
             self._tell(change.table, what, merge_rows.Counts(state.row_count, 0, 0, 0))
         else:
@@ -247,8 +246,8 @@ class _Merge:
         self.work = ch.Work(self.work.namespace.with_table(change.table), self.work.changes.with_change(change))
 
     def _put_back(self, state: TableState, fragment_id: int) -> fragments.Staged:
-        staged = fragments.put_back(self.execution.place(), state.fragments[fragment_id], self.execution.catalog.inline_rows)
-        self.execution.keep(staged)
+        staged = fragments.put_back(self.execution.place(state.table), state.fragments[fragment_id], self.execution.catalog.inline_rows)
+        self.execution.written.append(staged)
         return staged
 
     # Tables that both have.
@@ -320,10 +319,10 @@ class _Merge:
         condition = merge_rows.taken(conflicts_too=self._wins)
         gone = merge_rows.replaced(execution, before, condition)
         rows = merge_rows.new_versions(made, condition, _ROW_ID)
-        staged = execution.keep(fragments.write(execution.engine, execution.place(), made, rows, {}, row_id=_ROW_ID))
-        kind: ch.Kind = "append" if not gone else "delete" if staged is None else "update"
+        staged = execution.keep(made, fragments.write(execution.engine, execution.place(made), made, rows, {}, row_id=_ROW_ID))
+        kind: ch.Kind = "append" if not gone else "update" if staged else "delete"
         change = ch.delete(change, gone, kind) if gone else change
-        return change if staged is None else ch.append(change, staged, kind)
+        return ch.append(change, staged, kind) if staged else change
 
     def _note_rows(self, table: Table, count: int) -> None:
         self.execution.engine.run(f"INSERT INTO {_CONFLICTS} {merge_rows.conflicts(table)}")

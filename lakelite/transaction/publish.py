@@ -24,7 +24,7 @@ from lakelite.transaction.resolve import Resolution
 
 _DATA_KINDS = frozenset({"append", "delete", "update", "overwrite", "supersede"})
 _NOTHING = Clutter(0, 0, 0, 0)
-_DESCRIBING = ("end_view", "end_comments")
+_DESCRIBING = ("end_view", "end_comments", "end_options", "end_partition_keys")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ def _add_columns(writer: Writer, snapshot: int, table: Table) -> None:
 
 
 def _describe(writer: Writer, snapshot: int, table: Table) -> None:
-    """The query of a view, and comments."""
+    """The query of a view, comments, options and partitioning."""
     if table.view is not None:
         names, comments = json.dumps(table.view.names), json.dumps(table.view.comments)
         writer.run("add_view", table_id=table.table_id, text=table.view.query, names=names, comments=comments, snapshot=snapshot)
@@ -167,6 +167,13 @@ def _describe(writer: Writer, snapshot: int, table: Table) -> None:
     for field_id, comment in commented:
         if comment is not None:
             writer.run("add_comment", table_id=table.table_id, field_id=field_id, comment=comment, snapshot=snapshot)
+    for name, value in table.options:
+        writer.run("add_option", table_id=table.table_id, name=name, value=value, snapshot=snapshot)
+    for position, key in enumerate(table.partitioning):
+        writer.run(
+            "add_partition_key", table_id=table.table_id, position=position, field_id=key.field_id, transform=key.transform,
+            buckets=key.buckets, snapshot=snapshot,
+        )  # fmt: skip
 
 
 def _drop(writer: Writer, snapshot: int, table_id: int) -> None:
@@ -252,6 +259,11 @@ def _add_fragment(writer: Writer, snapshot: int, staged: Staged) -> int:
             for s in fragment.statistics
         ),
     )  # fmt: skip
+    for position, (key, value) in enumerate(fragment.partition):
+        writer.run(
+            "add_partition_value", fragment_id=fragment_id, position=position, field_id=key.field_id, transform=key.transform,
+            buckets=key.buckets, value=value,
+        )  # fmt: skip
     return fragment_id
 
 

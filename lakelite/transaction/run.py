@@ -33,6 +33,7 @@ HANDLERS: dict[type, Callable[[Execution, ch.Work, Any, Call], Done]] = {
     st.RenameView: describe.rename_view,
     st.CommentOn: describe.comment_on,
     st.AlterTable: alter.alter_table,
+    st.TuneTable: alter.tune_table,
     st.RestoreTable: restore.restore_table,
     st.MergeBranch: merge_branch.merge_branch,
 }
@@ -56,7 +57,7 @@ def run(execution: Execution, work: ch.Work, operation: st.Operation, call: Call
     return done
 
 
-def again(execution: Execution, work: ch.Work, operation: st.Operation, call: Call, staged: fragments.Staged | None, rowcount: int) -> Done:
+def again(execution: Execution, work: ch.Work, operation: st.Operation, call: Call, staged: tuple[fragments.Staged, ...], rowcount: int) -> Done:
     """The replay of a statement that read nothing of the lake: the rows of its first run, as they were, beside those that are there now."""
     done = execute.again(work, operation, call, staged, rowcount)
     constraints.check_statement(execution, work, done.work, operation)

@@ -138,7 +138,23 @@ def _fragment_row(fragment: Fragment, state: TableState, born: int | None) -> tu
     path = fragment.path and f"data/{fragment.table_id}/{fragment.path}"
     vector = state.vectors.get(fragment.fragment_id)
     deleted = vector.cardinality if vector else 0
-    return fragment.fragment_id, fragment.storage, path, fragment.row_count, deleted, fragment.size_bytes, born, fragment.table_id
+    return (
+        fragment.fragment_id,
+        fragment.storage,
+        path,
+        fragment.row_count,
+        deleted,
+        fragment.size_bytes,
+        born,
+        fragment.table_id,
+        _partition(fragment, state.table),
+    )
+
+
+def _partition(fragment: Fragment, table: Table) -> str | None:
+    """What its rows share, as the query look_fragments words it."""
+    names = {c.field_id: c.name for c in table.columns}
+    return ", ".join(f"{k.shown(names[k.field_id])} = {'NULL' if v is None else v}" for k, v in fragment.partition if k.field_id in names) or None
 
 
 _ROWS = {"tables": _table_rows, "views": _view_rows, "columns": _column_rows, "fragments": _fragment_rows}

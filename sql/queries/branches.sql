@@ -74,3 +74,13 @@ WHERE branch_id = (SELECT branch_id FROM snapshots WHERE snapshot_id = :base)
 INSERT INTO deletion_vectors (fragment_id, table_id, bits, cardinality, row_count, crc32, branch_id, begin_snapshot_id) SELECT fragment_id, table_id, bits, cardinality, row_count, crc32, :branch, :snapshot FROM deletion_vectors
 WHERE branch_id = (SELECT branch_id FROM snapshots WHERE snapshot_id = :base)
   AND begin_snapshot_id <= :base AND (end_snapshot_id IS NULL OR end_snapshot_id > :base);
+
+-- name: copy_table_options
+INSERT INTO table_options (table_id, name, value, branch_id, begin_snapshot_id) SELECT table_id, name, value, :branch, :snapshot FROM table_options
+WHERE branch_id = (SELECT branch_id FROM snapshots WHERE snapshot_id = :base)
+  AND begin_snapshot_id <= :base AND (end_snapshot_id IS NULL OR end_snapshot_id > :base);
+
+-- name: copy_partition_keys
+INSERT INTO partition_keys (table_id, position, field_id, transform, buckets, branch_id, begin_snapshot_id) SELECT table_id, position, field_id, transform, buckets, :branch, :snapshot FROM partition_keys
+WHERE branch_id = (SELECT branch_id FROM snapshots WHERE snapshot_id = :base)
+  AND begin_snapshot_id <= :base AND (end_snapshot_id IS NULL OR end_snapshot_id > :base);

@@ -74,6 +74,16 @@ DELETE FROM comments WHERE coalesce(end_snapshot_id, 4611686018427387904) <= coa
   AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id
                   AND json_extract(p.value, '$[1]') >= begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(end_snapshot_id, 4611686018427387904));
 
+-- name: delete_options
+DELETE FROM table_options WHERE coalesce(end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
+  AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id
+                  AND json_extract(p.value, '$[1]') >= begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(end_snapshot_id, 4611686018427387904));
+
+-- name: delete_partition_keys
+DELETE FROM partition_keys WHERE coalesce(end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
+  AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id
+                  AND json_extract(p.value, '$[1]') >= begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(end_snapshot_id, 4611686018427387904));
+
 -- name: delete_table_names
 DELETE FROM table_names WHERE coalesce(end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
   AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id

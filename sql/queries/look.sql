@@ -28,7 +28,13 @@ WHERE r.snapshot_id > :after AND r.snapshot_id <= :until ORDER BY r.snapshot_id,
 -- name: look_fragments
 -- :changed is a JSON list of table ids: the fragments of those alone, or of all others.
 SELECT f.fragment_id, f.storage, CASE WHEN f.path IS NOT NULL THEN 'data/' || f.table_id || '/' || f.path END, f.row_count, coalesce(v.cardinality, 0),
-       f.size_bytes, f.born_snapshot_id, f.table_id
+       f.size_bytes, f.born_snapshot_id, f.table_id,
+       (SELECT group_concat(part, ', ') FROM (
+            SELECT CASE p.transform WHEN 'identity' THEN c.name WHEN 'bucket' THEN 'bucket(' || p.buckets || ', ' || c.name || ')'
+                   ELSE p.transform || '(' || c.name || ')' END || ' = ' || coalesce(p.value, 'NULL') AS part
+            FROM fragment_partitions p JOIN columns c
+                 ON c.table_id = f.table_id AND c.field_id = p.field_id AND c.branch_id = l.branch_id AND c.begin_snapshot_id <= :snapshot AND (c.end_snapshot_id IS NULL OR c.end_snapshot_id > :snapshot)
+            WHERE p.fragment_id = f.fragment_id ORDER BY p.position))
 FROM fragment_lives l JOIN fragments f ON f.fragment_id = l.fragment_id LEFT JOIN deletion_vectors v
      ON v.fragment_id = l.fragment_id AND v.branch_id = l.branch_id AND v.begin_snapshot_id <= :snapshot AND (v.end_snapshot_id IS NULL OR v.end_snapshot_id > :snapshot)
 WHERE l.branch_id = (SELECT branch_id FROM snapshots WHERE snapshot_id = :snapshot)

@@ -81,6 +81,26 @@ VALUES (:table_id, :field_id, :comment, (SELECT branch_id FROM snapshots WHERE s
 UPDATE comments SET end_snapshot_id = :snapshot
 WHERE table_id = :table_id AND end_snapshot_id IS NULL AND branch_id = (SELECT branch_id FROM snapshots WHERE snapshot_id = :snapshot);
 
+-- name: add_option
+INSERT INTO table_options (table_id, name, value, branch_id, begin_snapshot_id)
+VALUES (:table_id, :name, :value, (SELECT branch_id FROM snapshots WHERE snapshot_id = :snapshot), :snapshot);
+
+-- name: end_options
+UPDATE table_options SET end_snapshot_id = :snapshot
+WHERE table_id = :table_id AND branch_id = (SELECT branch_id FROM snapshots WHERE snapshot_id = :snapshot) AND end_snapshot_id IS NULL;
+
+-- name: add_partition_key
+INSERT INTO partition_keys (table_id, position, field_id, transform, buckets, branch_id, begin_snapshot_id)
+VALUES (:table_id, :position, :field_id, :transform, :buckets, (SELECT branch_id FROM snapshots WHERE snapshot_id = :snapshot), :snapshot);
+
+-- name: end_partition_keys
+UPDATE partition_keys SET end_snapshot_id = :snapshot
+WHERE table_id = :table_id AND branch_id = (SELECT branch_id FROM snapshots WHERE snapshot_id = :snapshot) AND end_snapshot_id IS NULL;
+
+-- name: add_partition_value
+INSERT INTO fragment_partitions (fragment_id, position, field_id, transform, buckets, value)
+VALUES (:fragment_id, :position, :field_id, :transform, :buckets, :value);
+
 -- name: add_fragment
 INSERT INTO fragments (fragment_id, table_id, storage, path, row_count, size_bytes, sha256, first_row_id, has_row_ids, born_snapshot_id)
 VALUES (:fragment_id, :table_id, :storage, :path, :row_count, :size_bytes, :sha256, :first_row_id, :has_row_ids, :snapshot);

@@ -68,6 +68,18 @@ WHERE branch_id = (SELECT branch_id FROM snapshots WHERE snapshot_id = :snapshot
 SELECT table_id, field_id, comment FROM comments
 WHERE branch_id = (SELECT branch_id FROM snapshots WHERE snapshot_id = :snapshot) AND begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot);
 
+-- name: options
+SELECT table_id, name, value FROM table_options
+WHERE branch_id = (SELECT branch_id FROM snapshots WHERE snapshot_id = :snapshot) AND begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot)
+ORDER BY table_id, name;
+
+-- name: partition_keys
+SELECT table_id, field_id, transform, buckets
+FROM partition_keys
+WHERE branch_id = (SELECT branch_id FROM snapshots WHERE snapshot_id = :snapshot)
+  AND begin_snapshot_id <= :snapshot AND (end_snapshot_id IS NULL OR end_snapshot_id > :snapshot)
+ORDER BY table_id, position;
+
 -- name: columns
 SELECT table_id, field_id, parent_field_id, name, declared_type, stored_type, nullable, default_sql, initial_value
 FROM columns WHERE branch_id = (SELECT branch_id FROM snapshots WHERE snapshot_id = :snapshot)
@@ -116,6 +128,13 @@ SELECT s.fragment_id, s.field_id, s.minimum, s.maximum, s.null_count, s.exact, s
 FROM fragment_lives l JOIN fragment_statistics s ON s.fragment_id = l.fragment_id
 WHERE l.table_id = :table_id AND l.branch_id = (SELECT branch_id FROM snapshots WHERE snapshot_id = :snapshot)
   AND l.begin_snapshot_id > :after AND l.begin_snapshot_id <= :snapshot AND (l.end_snapshot_id IS NULL OR l.end_snapshot_id > :snapshot);
+
+-- name: partitions
+SELECT p.fragment_id, p.field_id, p.transform, p.buckets, p.value
+FROM fragment_lives l JOIN fragment_partitions p ON p.fragment_id = l.fragment_id
+WHERE l.table_id = :table_id AND l.branch_id = (SELECT branch_id FROM snapshots WHERE snapshot_id = :snapshot)
+  AND l.begin_snapshot_id > :after AND l.begin_snapshot_id <= :snapshot AND (l.end_snapshot_id IS NULL OR l.end_snapshot_id > :snapshot)
+ORDER BY p.fragment_id, p.position;
 
 -- name: vectors
 SELECT fragment_id, bits, cardinality, row_count, crc32, begin_snapshot_id
