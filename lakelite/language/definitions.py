@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lakelite.language import views
 from lakelite.language.reader import Reader
 from lakelite.language.refusals import CREATED
@@ -17,9 +19,11 @@ _OTHER_VIEWS = {
 def read_create(reader: Reader) -> CreateSchema | CreateTable | CreateTableAs | CreateTableLike | CreateView:
     """Behind CREATE."""
     or_replace = reader.accept("OR", "REPLACE")
+    if reader.peek().word in ("TEMP", "TEMPORARY"):
+        return _create_temporary(reader, or_replace)
     word = reader.peek().word
-    if word in ("TEMP", "TEMPORARY", "UNLOGGED"):
-        raise reader.unsupported(f"CREATE {word} {reader.peek(1).word or 'TABLE'}", "put the query into WITH, or create a table and drop it")
+    if word == "UNLOGGED":
+        raise reader.unsupported(f"CREATE {word} {reader.peek(1).word or 'TABLE'}", "a temporary table is not written to disk: CREATE TEMP TABLE")
     if word in ("RECURSIVE", "MATERIALIZED") and reader.peek(1).word == "VIEW":
         raise reader.unsupported(f"CREATE {word} VIEW", _OTHER_VIEWS[word])
     if word in ("UNIQUE", "PERSISTENT") and reader.peek(1).word in CREATED:
@@ -36,6 +40,20 @@ def read_create(reader: Reader) -> CreateSchema | CreateTable | CreateTableAs | 
     if not reader.accept("TABLE"):
         raise reader.syntax_error("expected TABLE, VIEW or SCHEMA")
     return _create_table(reader, or_replace)
+
+
+def _create_temporary(reader: Reader, or_replace: bool) -> CreateTable | CreateTableAs | CreateView:
+    """TEMP TABLE and TEMP VIEW: what DuckDB has of them."""
+    word = reader.accept_one("TEMP", "TEMPORARY")
+    kind = reader.accept_one("TABLE", "VIEW")
+    if kind is None:
+        if reader.peek().word in (*CREATED, "RECURSIVE", "MATERIALIZED"):
+            raise reader.unsupported(f"CREATE {word} {reader.peek().word}", CREATED.get(reader.peek().word) or _OTHER_VIEWS[reader.peek().word])
+        raise reader.syntax_error("expected TABLE or VIEW")
+    made = views.read_create_view(reader, or_replace) if kind == "VIEW" else _create_table(reader, or_replace)
+    if isinstance(made, CreateTableLike):
+        raise reader.unsupported("CREATE TEMP TABLE … (LIKE …)", "use CREATE TEMP TABLE new AS FROM old WITH NO DATA", 0)
+    return replace(made, temporary=True)
 
 
 def read_drop(reader: Reader) -> DropSchema | DropTable | DropView:
@@ -77,6 +95,9 @@ def _create_table(reader: Reader, or_replace: bool) -> CreateTable | CreateTable
         reader.index = first
         columns = reader.columns()
         return _create_table_as(reader, target, or_replace, if_not_exists, columns)
+    reader.accept("ON", "COMMIT", "PRESERVE", "ROWS")
+    if reader.sees("ON", "COMMIT"):
+        raise reader.unsupported("ON COMMIT other than PRESERVE ROWS", "drop the table when it is no longer needed")
     reader.finish()
     return CreateTable(target, or_replace, if_not_exists, plain(reader.source, first, behind, "a list of columns"))
 
@@ -108,8 +129,6 @@ def _refuse_table_clauses(reader: Reader) -> None:
         raise reader.unsupported(f"{reader.peek().word} BY", "statistics of each fragment rule out what a query cannot need")
     if reader.sees("WITH", "("):
         raise reader.unsupported("CREATE TABLE … WITH (options)", "use SET name = value")
-    if reader.sees("ON", "COMMIT"):
-        raise reader.unsupported("ON COMMIT", "drop the table when it is no longer needed")
 
 
 def _drop_schema(reader: Reader, if_exists: bool) -> DropSchema:

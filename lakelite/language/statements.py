@@ -81,12 +81,13 @@ class DropSchema:
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """`body`: the parenthesised column list, as the user wrote it; DuckDB reads it."""
+    """`body`: the parenthesised column list, as the user wrote it; DuckDB reads it. `temporary`: it is the connection's, not the lake's."""
 
     target: Name
     or_replace: bool
     if_not_exists: bool
     body: str
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,7 @@ class CreateTableAs:
     columns: tuple[str, ...] | None
     query: Sql
     with_data: bool
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,7 @@ class CreateView:
     names: tuple[str, ...]
     query: str
     sql: Sql
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)

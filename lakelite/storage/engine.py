@@ -32,6 +32,7 @@ from lakelite.storage.past import PastViews
 from lakelite.storage.relations import relation
 from lakelite.storage.saved import SavedRows, Shelf
 from lakelite.storage.scan import Addressed
+from lakelite.storage.temporary import Space
 from lakelite.storage.turns import Turns
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Engine:
         self.shelf = Shelf(self.do, INTERNAL)
         self.turns = Turns()
         self.frames = Frames(self.work, self.turns)
+        self.temporary = Space(self.do, self.work, INTERNAL)
         self._cursors: dict[int, duckdb.DuckDBPyConnection] = {}
         self._names: duckdb.DuckDBPyConnection | None = None
         self._views: dict[tuple[str, str], Hashable] = {}
@@ -274,6 +276,7 @@ class Engine:
         self._hot.trim()
         self.loaded.trim()
         self.shelf.trim()
+        self.temporary.trim()
         if self._cache.trim():
             self._views = dict.fromkeys(self._views)
             self.past.forget_views()

@@ -43,7 +43,7 @@ def query(execution: Execution, work: ch.Work, operation: st.Query, call: Call) 
         execution.engine.drop(cursor)
         raise
     seen = replace(execution, written=[], _overlays={})  # the snapshot as it is now: a replay moves the transaction's on
-    again = None if reads.frames else partial(_stream, seen, work, operation, call)
+    again = None if reads.frames or execution.read_temporary else partial(_stream, seen, work, operation, call)
     return Done(_shown(work, reads.tables, call), rows=cursor, again=again, tables=reads.tables, repeatable=not reads.external)
 
 
@@ -52,6 +52,8 @@ def _to_run(
 ) -> tuple[str, Mapping[str, Any], source.Reads]:
     """The text and the values for DuckDB, and what it reads."""
     counted = work.namespace.find(operation.counts.schema, operation.counts.name) if operation.counts else None
+    if operation.counts and execution.temporaries.find(operation.counts.schema, operation.counts.name) is not None:
+        counted = None
     if counted is not None and counted.view is None:
         text = f'SELECT {execution.state(work, counted).row_count}::BIGINT AS "count_star()"'
         return text, {}, source.Reads(frozenset({counted.table_id}))
