@@ -218,12 +218,26 @@ class Conjunct:
 
 
 @dataclass(frozen=True, slots=True)
+class FileColumn:
+    """How an adopted file has a column: under which `name`; or it lacks it (None), and `value` is the one of its rows, as text (None: NULL).
+
+    `type`: the stored type that the column had then.
+    """
+
+    field_id: int
+    name: str | None
+    value: str | None
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fragment:
     """An immutable set of rows of one table. A row address is (fragment_id, position).
 
     `fragment_id` is negative while the fragment is only staged by an open transaction. `path` is a bare file name
     (parquet only). `has_row_ids`: rows carry a stored `_row_id` (NULL: first_row_id + position). `first_row_id` is 0
     while it is not known: the rows are new, and the commit gives them their ids. `born`: the snapshot that brought it (None: staged).
+    `columns`: of an adopted file, which has no field ids; none of any other.
     """
 
     fragment_id: int
@@ -237,6 +251,7 @@ class Fragment:
     has_row_ids: bool
     statistics: tuple[Statistics, ...] = field(default=(), compare=False)
     born: int | None = field(default=None, compare=False)
+    columns: tuple[FileColumn, ...] = field(default=(), compare=False)
 
 
 MOST_HOURS = 8_760_000

@@ -24,7 +24,7 @@ from lakelite.composition import Composition, Run, decode_row_map
 from lakelite.contents import Namespace, TableState
 from lakelite.errors import CannotOpen, DataError, InternalError, OperationalError
 from lakelite.mapping.catalog_errors import cannot_open, catalog_error
-from lakelite.model import MAIN_BRANCH, Column, Constraint, Field, Fragment, Schema, Statistics, Table, View, fold
+from lakelite.model import MAIN_BRANCH, Column, Constraint, Field, FileColumn, Fragment, Schema, Statistics, Table, View, fold
 
 APPLICATION_ID = 0x4C4B4C54  # "LKLT"
 SMALLEST_DATABASE_BYTES = 512
@@ -143,14 +143,15 @@ class Catalog:
 
     def table_state(self, table: Table, snapshot_id: int) -> TableState:
         """The fragments and deletion vectors of `table` at a snapshot; the whole of it is read."""
-        fragments = _fragments(self.rows("fragments", table_id=table.table_id, snapshot=snapshot_id), self._statistics(table, -1, snapshot_id))
+        rows = self.rows("fragments", table_id=table.table_id, snapshot=snapshot_id)
+        fragments = _fragments(rows, self._statistics(table, -1, snapshot_id), self.file_columns(table.table_id))
         return TableState(table, fragments, self._vectors(table, -1, snapshot_id))
 
     def advance(self, state: TableState, table: Table, after: int, snapshot_id: int) -> TableState:
         """The state of `table` at a snapshot, from its state at the older snapshot `after`: only what changed is read."""
         born = self.rows("fragments_born", table_id=table.table_id, after=after, snapshot=snapshot_id)
         gone = {row[0] for row in self.rows("fragments_gone", table_id=table.table_id, after=after, snapshot=snapshot_id)}
-        fragments = {**state.fragments, **_fragments(born, self._statistics(table, after, snapshot_id))}
+        fragments = {**state.fragments, **_fragments(born, self._statistics(table, after, snapshot_id), self.file_columns(table.table_id))}
         vectors = {**state.vectors, **self._vectors(table, after, snapshot_id)}
         return TableState(table, {k: f for k, f in fragments.items() if k not in gone}, {k: v for k, v in vectors.items() if k not in gone})
 
@@ -186,6 +187,13 @@ class Catalog:
 
     def settings(self) -> dict[str, str]:
         return dict(self.rows("settings"))
+
+    def file_columns(self, table_id: int) -> dict[int, tuple[FileColumn, ...]]:
+        """How the adopted files of a table have its columns, by fragment id."""
+        found: dict[int, tuple[FileColumn, ...]] = {}
+        for fragment_id, *column in self.rows("adopted_columns", table_id=table_id):
+            found[fragment_id] = (*found.get(fragment_id, ()), FileColumn(*column))
+        return found
 
     def _statistics(self, table: Table, after: int, snapshot_id: int) -> dict[int, list[Statistics]]:
         found: dict[int, list[Statistics]] = {}
@@ -274,9 +282,10 @@ def _vector(row: Row) -> deletion.DeletionVector:
         raise InternalError(f"fragment {row[0]}: {error.message}", hint="restore the lake from a copy") from error
 
 
-def _fragments(rows: Iterable[Row], statistics: Mapping[int, list[Statistics]]) -> dict[int, Fragment]:
+def _fragments(rows: Iterable[Row], statistics: Mapping[int, list[Statistics]], columns: Mapping[int, tuple[FileColumn, ...]]) -> dict[int, Fragment]:
     def made(row: Row) -> Fragment:
-        return replace(Fragment(*(*row[:8], bool(row[8]))), statistics=tuple(statistics.get(row[0], ())), born=row[9])
+        known = tuple(statistics.get(row[0], ()))
+        return replace(Fragment(*(*row[:8], bool(row[8]))), statistics=known, born=row[9], columns=columns.get(row[0], ()))
 
     return {row[0]: made(row) for row in rows}
 

@@ -19,8 +19,8 @@ from lakelite.model import Table, fold, quote
 from lakelite.storage import foreign, held, types
 from lakelite.storage import fragment as fragments
 from lakelite.storage.foreign import Rows
+from lakelite.transaction import adopt, match, returning, source
 from lakelite.transaction import changes as ch
-from lakelite.transaction import match, returning, source
 from lakelite.transaction.execution import Call, Done, Execution, Stream, find_table
 from lakelite.transaction.upsert import upsert
 
@@ -180,6 +180,8 @@ def insert_many(execution: Execution, work: ch.Work, operation: st.Insert, call:
 
 
 def copy_from(execution: Execution, work: ch.Work, operation: st.CopyFrom, call: Call) -> Done:
+    if adopt.is_wanted(operation):
+        return adopt.copy_from(execution, work, operation, call)
     table = find_table(work, operation.target, call)
     text = source.file_query(table, operation, call.values)
     rows = source.select_for_insert(execution, table, operation.columns, by_name=False, ctes="", query=text, values={})
