@@ -43,6 +43,8 @@ def answer(operation: st.Operation, execution: Execution, work: Work, call: Call
             return look.show_create_table(create_table(made) if made.view is None else views.statement(made))
         case st.DescribeTable() if operation.at is not None:
             return look.describe_table(views.described_at(execution, operation.at, call))
+        case st.DescribeTable() if (variable := _variable(execution, work, operation.target)) is not None:
+            return look.described(variable)
         case st.DescribeTable():
             found = find_relation(work, operation.target, call)
             return look.describe_table(found if found.view is None else views.described(execution, work, found))
@@ -64,6 +66,16 @@ def _columns(execution: Execution, work: Work, one: Temporary) -> list[tuple[Any
         return execution.engine.temporary.columns(one)
     source.prepare(execution, work, f"FROM temp.{quote(one.name)}")
     return execution.engine.run(f"DESCRIBE temp.{quote(one.name)}")
+
+
+def _variable(execution: Execution, work: Work, name: Name) -> list[tuple[Any, ...]] | None:
+    """DESCRIBE of a caller's variable that holds a table; None where the name is something of the lake, or no such variable."""
+    if name.schema is not None or work.namespace.find(None, name.name) is not None:
+        return None
+    engine = execution.engine
+    found = engine.frames.named([name.name])
+    engine.frames.show(found, engine.work)
+    return engine.run(f"DESCRIBE FROM {quote(name.name)}") if found else None
 
 
 def create_table(table: Table) -> str:
@@ -107,6 +119,9 @@ def _settings(name: str | None, execution: Execution, work: Work) -> look.Answer
     if own is not None:
         return look.described(_columns(execution, work, own))
     table = work.namespace.find(None, name) if name else None
+    variable = _variable(execution, work, Name(None, name)) if name else None
+    if variable is not None:
+        return look.described(variable)
     if table is None:
         known = [*(setting for setting, *_ in execution.settings()), *(t.qualified for t in work.namespace.tables.values())]
         hint = did_you_mean(name or "", known, "SHOW ALL lists the settings, SHOW ALL TABLES the tables")

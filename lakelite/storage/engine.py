@@ -321,7 +321,7 @@ def open_again(folder: Path, spill: str) -> duckdb.DuckDBPyConnection:
     """DuckDB, read-only, on the databases that an engine had in `folder`; for somebody else's use, whose variables are tables in it."""
     connection = duckdb.connect(_database("memory", folder), read_only=True, config={"temp_directory": spill})
     try:
-        connection.execute(f"ATTACH {literal(_database(INTERNAL, folder))} AS {INTERNAL} (READ_ONLY)")
+        connection.execute(f"ATTACH {literal(_database(INTERNAL, folder))} AS {INTERNAL} (READ_ONLY, HIDDEN)")
     except BaseException:
         connection.close()
         raise

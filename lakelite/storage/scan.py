@@ -238,7 +238,8 @@ def stored_rows(wanted: Sequence[Field], path: str) -> str:
 
 
 def _nothing(columns: Sequence[Column]) -> str:
-    return "SELECT " + ", ".join(f"NULL::{c.type} AS {quote(c.name)}" for c in columns) + " WHERE false"
+    """No rows, which DuckDB does not know before it looks: it evaluates what stands beside them, and its errors, as for a table without rows."""
+    return "SELECT " + ", ".join(f"NULL::{c.type} AS {quote(c.name)}" for c in columns) + " FROM range(0)"
 
 
 def renamed(stored: Field) -> Field:

@@ -6,14 +6,16 @@ DuckDB over the snapshot that the transaction reads, with its own changes laid o
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lakelite.errors import ProgrammingError
+from lakelite.errors import Error, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.language import values
+from lakelite.mapping.sets import belongs_to
 from lakelite.mapping.world_wording import HANDED_OVER
 from lakelite.model import Table, fold, quote
 from lakelite.storage import foreign, held, types
@@ -170,13 +172,38 @@ def insert_many(execution: Execution, work: ch.Work, operation: st.Insert, call:
     ctes = source.render(execution, work, operation.ctes, call) if operation.ctes else ""
     text = source.render(execution, work, operation.source, call)
     reads = source.prepare(execution, work, f"{ctes} {text}")
-    staged = _insert_values(execution, table, operation, f"{ctes} ", text, sets)
+    staged = _insert_sets(execution, table, operation, f"{ctes} ", text, sets)
     change = work.changes.change_of(table)
     constant = not reads.tables and _is_as_in_base(change)
     changes = _read(work.changes, reads, call, constant=constant).with_change(ch.append(change, staged, "append"))
     kept = staged if constant else None
     done = Done(replace(work, changes=changes), _rows(staged), constant=kept, is_constant=constant)
     return replace(done, tables=reads.tables, repeatable=not reads.external)
+
+
+def _insert_sets(
+    execution: Execution, table: Table, operation: st.Insert, ctes: str, text: str, sets: Sequence[Mapping[str, Any]]
+) -> fragments.Staged | None:
+    """The rows of all sets. Where that fails, the error says with which set it does: the last of the shortest beginning that fails."""
+    import duckdb
+
+    def fails(count: int) -> bool:
+        try:
+            _insert_values(execution, table, operation, ctes, text, sets[:count])
+        except duckdb.InterruptException:
+            raise
+        except (duckdb.Error, Error):
+            return True
+        return False
+
+    try:
+        return _insert_values(execution, table, operation, ctes, text, sets)
+    except duckdb.InterruptException:
+        raise
+    except (duckdb.Error, Error) as error:
+        number = bisect_left(range(1, len(sets)), True, key=fails) + 1
+        belongs_to(error, number, len(sets))
+        raise
 
 
 def copy_from(execution: Execution, work: ch.Work, operation: st.CopyFrom, call: Call) -> Done:

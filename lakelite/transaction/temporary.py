@@ -16,6 +16,7 @@ from lakelite.language import statements as st
 from lakelite.language.parse import around_target
 from lakelite.language.tokens import lex
 from lakelite.mapping.names import did_you_mean
+from lakelite.mapping.sets import of_set
 from lakelite.mapping.world_wording import HANDED_OVER
 from lakelite.model import MAIN_SCHEMA, fold, quote
 from lakelite.storage.temporary import TEMP_SCHEMA, Temporaries, Temporary
@@ -293,7 +294,10 @@ def _run_all(execution: Execution, text: str, sets: Sets) -> int:
     work = execution.engine.work
     work.execute("BEGIN").fetchall()
     try:
-        count = sum(int(source.execute(work, text, values).fetchall()[0][0]) for values in sets)
+        count = 0
+        for number, values in enumerate(sets, 1):
+            with of_set(number, len(sets)):
+                count += int(source.execute(work, text, values).fetchall()[0][0])
     except BaseException:
         work.execute("ROLLBACK").fetchall()
         raise

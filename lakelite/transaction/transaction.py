@@ -19,6 +19,7 @@ from lakelite import steps
 from lakelite.errors import Error
 from lakelite.language import statements as st
 from lakelite.language.parse import uses_clock
+from lakelite.mapping.sets import of_set
 from lakelite.model import Isolation, Table
 from lakelite.storage import fragment as fragments
 from lakelite.storage.saved import SavedRows
@@ -144,8 +145,13 @@ class Transaction:
         """A statement once for each parameter set, an INSERT … VALUES for all at once; returns the rows changed."""
         if len(sets) > 1 and isinstance(operation, st.Insert) and operation.is_values and not (operation.overwrite or operation.on_conflict):
             return self.run(operation, Call(text, {}), sets).rowcount
-        counts = [self.run(operation, Call(text, values)).rowcount for values in sets]
-        return counts[0] if len(counts) == 1 else sum(counts)
+        if len(sets) == 1:
+            return self.run(operation, Call(text, sets[0])).rowcount
+        count = 0
+        for number, values in enumerate(sets, 1):
+            with of_set(number, len(sets)):
+                count += self.run(operation, Call(text, values)).rowcount
+        return count
 
     @contextlib.contextmanager
     def statement(self, operation: st.Operation, text: str, sets: Sequence[Mapping[str, Any]]) -> Iterator[None]:
