@@ -50,10 +50,17 @@ def _create_temporary(reader: Reader, or_replace: bool) -> CreateTable | CreateT
         if reader.peek().word in (*CREATED, "RECURSIVE", "MATERIALIZED"):
             raise reader.unsupported(f"CREATE {word} {reader.peek().word}", CREATED.get(reader.peek().word) or _OTHER_VIEWS[reader.peek().word])
         raise reader.syntax_error("expected TABLE or VIEW")
+    first = reader.scan(lambda index: reader.tokens[index].word in ("PARTITIONED", "CLUSTERED", "SORTED") or _begins_options(reader, index))
+    if kind == "TABLE" and first < len(reader.tokens):
+        raise reader.unsupported(f"{reader.tokens[first].word} of a temporary table", "leave it out: a temporary table has no files", first)
     made = views.read_create_view(reader, or_replace) if kind == "VIEW" else _create_table(reader, or_replace)
     if isinstance(made, CreateTableLike):
         raise reader.unsupported("CREATE TEMP TABLE … (LIKE …)", "use CREATE TEMP TABLE new AS FROM old WITH NO DATA", 0)
     return replace(made, temporary=True)
+
+
+def _begins_options(reader: Reader, index: int) -> bool:
+    return [token.word for token in reader.tokens[index : index + 2]] == ["WITH", "("]
 
 
 def read_drop(reader: Reader) -> DropSchema | DropTable | DropView:
