@@ -22,6 +22,7 @@ from lakelite.storage import files
 from lakelite.storage.engine import Engine
 from lakelite.storage.files import LakePaths
 from lakelite.storage.leases import SessionLease
+from lakelite.storage.temporary import Temporaries
 from lakelite.transaction import commit as committing
 from lakelite.transaction.execution import Execution, MergeReport
 from lakelite.transaction.transaction import Transaction
@@ -60,11 +61,13 @@ class Lake:
         self._transactions = 0
         self._numbers = 0
 
-    def names(self, namespace: Namespace) -> Names:
+    def names(self, namespace: Namespace, temporaries: Temporaries) -> Names:
         """What a statement can name, for the words of its error."""
         tables = {f"{RESERVED_SCHEMA}.{name}": tuple(column for column, _ in view.columns) for name, view in VIEWS.items()}
         tables |= {t.qualified: tuple(c.name for c in t.columns) for t in namespace.tables.values() if t.view is None}
         tables |= {v.qualified: tuple(self.engine.columns_of_view(v)) for v in namespace.views}
+        own = self.engine.temporary
+        tables |= {t.name: tuple(row[0] for row in own.columns(t)) for t in temporaries.by_name.values() if not t.is_view}
         return Names(tables, [s.name for s in namespace.schemas.values()], self._known, self.engine.frames.described)
 
     def _known(self, kind: str) -> list[str]:
@@ -94,7 +97,10 @@ class Lake:
             self.all_settings,
             self.branch.branch_id,
             merge=self.merge,
+            temporaries=self.engine.temporary.current,
         )
+        if explicit:
+            self.engine.temporary.freeze()
         return Transaction(execution, explicit=explicit, isolation=isolation, read_only=read_only, now_us=committing.now_us())
 
     def unpin(self, tx: Transaction) -> None:

@@ -21,6 +21,7 @@ from lakelite.storage.leases import SessionLease
 from lakelite.storage.mirror import MIRROR
 from lakelite.storage.partitions import divided
 from lakelite.storage.saved import SavedRows
+from lakelite.storage.temporary import NOTHING, Temporaries
 from lakelite.transaction import changes as ch
 from lakelite.transaction.view import LakeView
 
@@ -66,6 +67,8 @@ class Execution:
     notes: list[str] = field(default_factory=list)  # what the user should know of the statement that runs, or ran last
     moving: dict[str, frozenset[int]] = field(default_factory=dict)  # views of past states that would be newer ones on a newer head → table ids
     views_read: dict[int, frozenset[str]] = field(default_factory=dict)  # view id → the queries that it had when something read it
+    temporaries: Temporaries = NOTHING  # what the connection has for itself, as the statement sees it
+    read_temporary: bool = False  # whether the statement that runs, or ran last, read any of that
     shown_as: Callable[[TableState], TableState] | None = None  # what a table is shown as, where a query is to see less of it
     _overlays: dict[int, tuple[ch.TableChange, TableState]] = field(default_factory=dict)
 
