@@ -68,7 +68,8 @@ class Lake:
         tables |= {v.qualified: tuple(self.engine.columns_of_view(v)) for v in namespace.views}
         own = self.engine.temporary
         tables |= {t.name: tuple(row[0] for row in own.columns(t)) for t in temporaries.by_name.values() if not t.is_view}
-        return Names(tables, [s.name for s in namespace.schemas.values()], self._known, self.engine.frames.described)
+        views = [v.name for v in namespace.views] + [t.name for t in temporaries.by_name.values() if t.is_view]
+        return Names(tables, [s.name for s in namespace.schemas.values()], self._known, self.engine.frames.described, views)
 
     def _known(self, kind: str) -> list[str]:
         """DuckDB's functions or types; none where it cannot say: another error is being told, which matters more."""

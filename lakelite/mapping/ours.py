@@ -50,7 +50,7 @@ def reraise(error: BaseException, text: str = "", names: Names = NO_NAMES, place
     """Raises `ours(error, …)`, caused by `error`; `place` may say more of where it belongs."""
     seen = ours(error, text, names)
     if isinstance(seen, Error):
-        _show_place(seen, text)
+        _show_place(seen, text, names)
         tell(seen, error)
         place(seen)
     if seen is error:
@@ -65,14 +65,16 @@ def mapped(text: str = "", names: Callable[[], Names] = lambda: NO_NAMES) -> Ite
         yield
     except Error as error:
         tell(error, error)
-        _show_place(error, text)
+        _show_place(error, text, names())
         raise
     except Exception as error:
         reraise(error, text, names())
 
 
-def _show_place(error: Error, text: str) -> None:
-    """The place of the clause, name or call that an error is about, if it has none yet and that stands in the text once."""
+def _show_place(error: Error, text: str, names: Names) -> None:
+    """The place of the clause, name or call that an error is about, if it has none yet and that is sure."""
+    if error.position is not None or not text or names.reads_view(text):
+        return
     if error.position is None:
         error.position = clause(error.message, text)
     if error.position is None and isinstance(error, ProgrammingError | NotSupportedError):
