@@ -21,7 +21,7 @@ Parameters = Mapping[str, Any] | Sequence[Any] | None
 def text_of(sql: object) -> str:
     """The text of a statement or script; InterfaceError for what is none."""
     if not isinstance(sql, str):
-        raise InterfaceError(f"a statement is a str, not {type(sql).__name__}")
+        raise InterfaceError(f"a statement is a str, not {type(sql).__name__}", hint="bytes become one with .decode()")
     return sql
 
 
@@ -73,7 +73,9 @@ def explain_colon(error: ProgrammingError, text: str, parameters: Parameters) ->
     found = re.match(r":(\w+)", text.split("\n")[place.line - 1][place.column - 1 :])
     if found is None:
         return
-    if isinstance(parameters, Mapping):
+    if isinstance(parameters, Mapping) and found[1] in map(str, parameters):
+        error.hint = f":{found[1]} is no parameter inside of [] and {{}}, where it may mean a slice or a field: write ${found[1]}"
+    elif isinstance(parameters, Mapping):
         otherwise = f"the values have no {found[1]}; their names are: {listed(sorted(map(str, parameters)))}"
         error.hint = did_you_mean(found[1], [str(name) for name in parameters], otherwise)
     else:

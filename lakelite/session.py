@@ -81,7 +81,7 @@ class Session:
         with self._statement(text_of(text), variables):
             found = list(iter_statements(text, names_of(parameter_sets[0]) if parameter_sets else None))
             if len(found) != 1:
-                raise ProgrammingError(f"executemany takes one statement, not {len(found)}")
+                raise ProgrammingError(f"executemany takes one statement, not {len(found)}", hint="executescript runs several, without values")
             statement = found[0]
             operation = statement.operation
             if not isinstance(operation, st.Insert | st.Update | st.Delete | st.Merge) or operation.returning is not None:
