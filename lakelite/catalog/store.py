@@ -352,6 +352,7 @@ def open_catalog(
                 _check_ours(connection, path, holds_data)
             _configure(connection, durable)
             _migrate(connection)
+            connection.execute("PRAGMA foreign_keys = ON")  # a migration may make a table anew that others refer to
     return Catalog(connection, path)
 
 
@@ -436,7 +437,6 @@ def _configure(connection: sqlite3.Connection, durable: bool) -> None:
     if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
         raise CannotOpen("the file system of this lake does not support SQLite's WAL mode", hint="put the lake on a local disk")
     connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'OFF'}")
-    connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA wal_autocheckpoint = 0")
     connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES_KEPT}")  # else its size tells nothing after the first checkpoint
     connection.execute("PRAGMA mmap_size = 0")
