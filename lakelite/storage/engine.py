@@ -38,6 +38,7 @@ from lakelite.storage.turns import Turns
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 INTERNAL = "lake_internal"
 NAMELESS = "lake_names"
@@ -291,6 +292,14 @@ class Engine:
     def arrow(self, sql: str, parameters: Mapping[str, Any]) -> pa.Table:
         """Runs one statement that gives rows; all of them as an Arrow table."""
         return relation(self.work, sql, parameters).to_arrow_table()
+
+    def over(self, rows: pa.Table, sql: str) -> dict[str, NDArray[Any]]:
+        """The columns that a SELECT gives, as numpy arrays; `lake_arrow` means the rows in it."""
+        self.work.register("lake_arrow", rows)
+        try:
+            return dict(self.work.execute(sql).fetchnumpy())
+        finally:
+            self.work.unregister("lake_arrow")
 
     def held(self, sql: str, parameters: Mapping[str, Any], columns: Sequence[tuple[str, str]], most: int | None = None) -> pa.Table | None:
         """The rows of a SELECT as an Arrow table, or None if they are more than `most`. `columns`: name and stored type of each."""
