@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakelite.bounds import limits_of
@@ -100,15 +101,14 @@ class Execution:
 
     def place(self, table: Table) -> fragments.Place:
         number = self.number()
-        limits = limits_of(table, self.limits)
-        return fragments.Place(self.paths, data_file_name(self.transaction_id, number), -number, limits, lambda: self.place(table))
+        return fragments.Place(self.paths, data_file_name(self.transaction_id, number), -number, limits_of(table, self.limits))
 
     def keep(self, table: Table, staged: fragments.Staged | None) -> tuple[fragments.Staged, ...]:
         """What was written, as a fragment for each partition; it is remembered, so that a rollback can remove it."""
         if staged is None:
             return ()
         self.written.append(staged)
-        parts = divided(self.engine, self.place(table), table, staged)
+        parts = divided(self.engine, partial(self.place, table), table, staged)
         self.written[-1:] = parts
         return parts
 
