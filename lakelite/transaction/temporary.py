@@ -270,11 +270,7 @@ def _reading(execution: Execution, work: ch.Work, operation: _Changing, call: Ca
     where: list[st.Sql | None] = []
     match operation:
         case st.Insert():
-            conflict = operation.on_conflict
-            where = [*(a.value for a in conflict.assignments), conflict.where] if conflict else []
-            beside = "".join(f", ({shown(sql)}\n)" for sql in where if sql is not None)
-            more = f" UNION ALL SELECT 1{beside}" if beside else ""
-            return f"{shown(operation.ctes)} {shown(operation.source)}{more}"
+            return f"{shown(operation.ctes)} {shown(operation.source)}"  # DO UPDATE SET holds no subquery
         case st.Update():
             sources, where = operation.sources, [*(a.value for a in operation.assignments), operation.where]
         case st.Delete():
