@@ -10,7 +10,7 @@ from lakelite.language import statements as st
 from lakelite.language.statements import Name
 from lakelite.language.tokens import shown_name
 from lakelite.mapping.names import did_you_mean
-from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Constraint, Table, fold, quote
+from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Constraint, Table, fold, literal, quote
 from lakelite.storage.temporary import TEMP_SCHEMA, Temporary
 from lakelite.transaction import source, views
 from lakelite.transaction.changes import Work
@@ -50,7 +50,7 @@ def answer(operation: st.Operation, execution: Execution, work: Work, call: Call
             return look.describe_table(found if found.view is None else views.described(execution, work, found))
         case st.DescribeHistory():
             table = find_relation(work, operation.target, call) if operation.target else None
-            return look.describe_history(execution.catalog, table, operation.limit)
+            return look.describe_history(execution.catalog, execution.view.snapshot_id, table, operation.limit)
         case st.ShowSettings():
             return _settings(operation.name, execution, work)
     raise NotSupportedError(f"{type(operation).__name__} is not supported")
@@ -83,7 +83,14 @@ def create_table(table: Table) -> str:
     schema = "" if table.schema_name == MAIN_SCHEMA else f"{shown_name(table.schema_name)}."
     lines = [f"{shown_name(column.name)} {column.declared}" for column in table.columns] + [_constraint(c) for c in table.constraints]
     body = ",\n".join(f"    {line}" for line in lines)
-    return f"CREATE TABLE {schema}{shown_name(table.name)} (\n{body}\n);"
+    return f"CREATE TABLE {schema}{shown_name(table.name)} (\n{body}\n){_tuning(table)};"
+
+
+def _tuning(table: Table) -> str:
+    names = {c.field_id: shown_name(c.name) for c in table.columns}
+    keys = ", ".join(key.shown(names[key.field_id]) for key in table.partitioning)
+    options = ", ".join(f"{name} = {value if value.isdecimal() else literal(value)}" for name, value in table.options)
+    return (f" PARTITIONED BY ({keys})" if keys else "") + (f" WITH ({options})" if options else "")
 
 
 def _constraint(constraint: Constraint) -> str:

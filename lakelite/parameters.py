@@ -12,6 +12,7 @@ import duckdb
 
 from lakelite.errors import DataError, InterfaceError, ProgrammingError
 from lakelite.language import statements as st
+from lakelite.language.tokens import is_number
 from lakelite.mapping.names import did_you_mean, listed
 
 Parameters = Mapping[str, Any] | Sequence[Any] | None
@@ -40,13 +41,13 @@ def values_of(statement: st.Statement, parameters: Parameters) -> dict[str, Any]
     """The value of each parameter of the statement by its name; ProgrammingError if the numbers or names do not fit."""
     if isinstance(parameters, Mapping):
         missing = [p for p in statement.parameters if p not in parameters]
-        if missing and missing[0].isdigit():
+        if missing and is_number(missing[0]):
             raise ProgrammingError("the parameters have no names, but the values are a mapping", hint="give a sequence, or write $name")
         if missing:
             raise ProgrammingError(f"no value was given for the parameter {missing[0]}", hint="add it to the mapping")
         return {p: _plain(parameters[p]) for p in statement.parameters}
     given = _sequence(parameters)
-    names = [p for p in statement.parameters if not p.isdigit()]
+    names = [p for p in statement.parameters if not is_number(p)]
     if names:
         raise ProgrammingError(f"the parameter {names[0]} has a name, but the values are a sequence", hint="give a mapping")
     wanted = max((int(p) for p in statement.parameters), default=0)
@@ -67,7 +68,7 @@ def path_of(operation: st.Export | st.Import, values: Mapping[str, Any]) -> Path
 def explain_colon(error: ProgrammingError, text: str, parameters: Parameters) -> None:
     """Where `:name` was a syntax error, since the values have no such name, the error's hint says so."""
     place = error.position
-    if place is None or error.hint or not error.message.startswith('syntax error at or near ":"'):
+    if place is None or not error.message.startswith('syntax error at or near ":"'):
         return
     found = re.match(r":(\w+)", text.split("\n")[place.line - 1][place.column - 1 :])
     if found is None:

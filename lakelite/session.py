@@ -16,7 +16,7 @@ from typing import Any
 
 import duckdb
 
-from lakelite import duckdb_view, landing, standalone
+from lakelite import branching, duckdb_view, landing, standalone
 from lakelite.batches import Batches, Guard
 from lakelite.errors import InterfaceError, ProgrammingError
 from lakelite.lake import Lake
@@ -155,6 +155,10 @@ class Session:
                 return self._transfer(operation, values)
             case st.Query() | st.CopyTo():
                 return self._query(statement, values)
+            case st.MergeBranch():
+                return self._merge_branch(operation, call)
+            case _ if isinstance(operation, st.OfBranches):
+                return branching.run(self.lake, self._tx, operation, call, read_only=self.read_only)
             case _ if isinstance(operation, st.Standalone):
                 with self._limited(self.lake.engine.stopper):
                     return standalone.run(self.lake, self._tx, operation, call, read_only=self.read_only)
@@ -166,6 +170,16 @@ class Session:
     @property
     def in_transaction(self) -> bool:
         return self._tx is not None
+
+    @property
+    def branch(self) -> str:
+        """The branch that transactions are on."""
+        return self.lake.branch.name
+
+    def use_branch(self, name: str) -> None:
+        """As USE BRANCH."""
+        with self.exclusive(), mapped():
+            branching.use(self.lake, self._tx, name, None)
 
     @property
     def isolation(self) -> Isolation:
@@ -414,6 +428,12 @@ class Session:
     def _optimize(self, operation: st.Optimize, call: Call) -> Result:
         standalone.check_alone("OPTIMIZE", self._tx, read_only=self.read_only)
         landed, result = landing.optimize(self.lake, operation, call, self._limited(self.lake.engine.stopper))
+        self.last_commit = landed or self.last_commit
+        return result
+
+    def _merge_branch(self, operation: st.MergeBranch, call: Call) -> Result:
+        limited = self._limited(self.lake.engine.stopper)
+        landed, result = branching.merge(self.lake, self._tx, operation, call, limited, read_only=self.read_only)
         self.last_commit = landed or self.last_commit
         return result
 

@@ -73,9 +73,9 @@ def described(rows: Sequence[tuple[Any, ...]]) -> Answer:
     return Answer(tuple((n, "VARCHAR") for n in names), tuple(rows))
 
 
-def describe_history(catalog: Catalog, table: Table | None, limit: int | None) -> Answer:
-    """DESCRIBE HISTORY: the newest snapshot first. Rows added and removed are those of the table, or of all tables."""
-    found = catalog.rows("history", table_id=table.table_id if table else None, limit=HISTORY_LIMIT if limit is None else limit)
+def describe_history(catalog: Catalog, base: int, table: Table | None, limit: int | None) -> Answer:
+    """DESCRIBE HISTORY: the snapshots that led to `base`, the newest one first. Rows added and removed are those of the table, or of all tables."""
+    found = catalog.rows("history", base=base, table_id=table.table_id if table else None, limit=HISTORY_LIMIT if limit is None else limit)
     rows = tuple(
         (
             r[0],

@@ -48,7 +48,7 @@ def read_begin(reader: Reader) -> Begin:
         else:
             raise reader.syntax_error("expected ISOLATION LEVEL, READ ONLY or READ WRITE")
         if reader.accept(",") and reader.ended():
-            raise reader.syntax_error()
+            raise reader.syntax_error("expected ISOLATION LEVEL, READ ONLY or READ WRITE behind the comma")
     return Begin(isolation, access == "ONLY")
 
 

@@ -62,7 +62,7 @@ class Reader:
 
     def finish(self) -> None:
         if not self.ended():
-            raise self.syntax_error()
+            raise self.syntax_error("the statement is complete without it: a semicolon is missing in front of it, or it is too much")
 
     def syntax_error(self, hint: str | None = None) -> ProgrammingError:
         return syntax_error(self.source.text, None if self.ended() else self.peek(), hint)

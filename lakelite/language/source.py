@@ -9,11 +9,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 
+from lakelite.cells import fitted
 from lakelite.errors import NotSupportedError, Position, ProgrammingError
 from lakelite.language.statements import Hole, Sql
-from lakelite.language.tokens import STATEMENT_BYTES, Piece, Token, unquote
+from lakelite.language.tokens import STATEMENT_BYTES, Piece, Token, is_number, unquote
 
 NESTING = 800
+MOST_PARAMETERS = 65_535
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -172,7 +174,12 @@ def _parameter(text: str, token: Token, count: int) -> Edit:
     shown = text[token.start : token.end]
     if shown == "?":
         return Edit(token.start, token.end, f"${count + 1}", str(count + 1))
-    return Edit(token.start, token.end, "$" + shown[1:], unquote(shown[1:]))
+    name = unquote(shown[1:])
+    if not is_number(name):
+        return Edit(token.start, token.end, "$" + shown[1:], name)
+    if not 0 < int(name[:9]) <= MOST_PARAMETERS:
+        raise wrong(text, token.start, f"there is no parameter {fitted(shown, 20)}", f"they are counted, from $1 to ${MOST_PARAMETERS}")
+    return Edit(token.start, token.end, f"${int(name)}", str(int(name)))
 
 
 def _named_parameter(text: str, tokens: list[Token], index: int, named: frozenset[str]) -> Edit | None:
@@ -191,7 +198,7 @@ def _check_one_style(text: str, edits: list[Edit]) -> None:
     styles: dict[str, int] = {}
     for edit in edits:
         shown = text[edit.start : edit.end]
-        style = "?" if shown == "?" else "$1" if shown[1:].isdigit() else shown[0]
+        style = "?" if shown == "?" else "$1" if is_number(shown[1:]) else shown[0]
         styles.setdefault(style, edit.start)
     if len(styles) > 1:
         raise wrong(text, max(styles.values()), "a statement takes one style of parameters: ?, $1, $name or :name", "write all of them alike")

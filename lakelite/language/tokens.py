@@ -130,6 +130,11 @@ def is_complete(text: str) -> bool:
     return last == ";" and depth == 0
 
 
+def is_number(name: str) -> bool:
+    """Whether the name of a parameter is its number."""
+    return name.isascii() and name.isdigit()
+
+
 def unquote(text: str) -> str:
     """The value of an identifier or of a string literal without escapes, as written in the text."""
     if text[:1] in ('"', "'", "`"):

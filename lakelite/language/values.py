@@ -26,7 +26,7 @@ def cells(text: str, most_rows: int) -> Cells | None:
     index = 1
     while len(rows) < most_rows:
         row = _row(text, tokens, index)
-        if row is None:
+        if row is None or (rows and len(row[0]) != len(rows[0])):  # rows of different lengths: DuckDB says where
             return None
         rows.append(row[0])
         index = row[1]

@@ -14,6 +14,9 @@ _CLAUSES = """SELECT FROM WHERE GROUP ORDER HAVING LIMIT OFFSET UNION INTERSECT 
 
 _OTHER_WORDS = "OVER PIVOT UNPIVOT IN IS OR SET ALL ANY ASC DESC FOR END FILTER FIRST LAST ROWS RANGE WITH WITHIN USE SHOW".split()
 
+_RESERVED = """ANALYSE ANALYZE ARRAY ASYMMETRIC BOTH CHECK COLLATE COLUMN CONSTRAINT CREATE DEFERRABLE DESCRIBE DO FALSE FETCH FOREIGN GRANT INITIALLY
+    LAMBDA LATERAL LEADING ONLY PIVOT_LONGER PIVOT_WIDER PLACING SOME SUMMARIZE SYMMETRIC TO TRAILING TRUE UNIQUE VARIADIC""".split()
+
 _PAST = re.compile(r"\b(?:AT\s*\(\s*\w+|AT\s+(?:VERSION|TIMESTAMP)|AS\s+OF|FOR\s+(?:SYSTEM_\w+|VERSION|TIMESTAMP))\b", re.IGNORECASE)
 _PAST_HINT = "a past version is t AT (VERSION => 3) or t FOR VERSION AS OF 3; for a time, the word TIMESTAMP and its text in quotes"
 
@@ -37,7 +40,19 @@ def _syntax(found: re.Match[str], said: Said) -> Words:
         return Words(message, f"write {before[1].upper()} BY", name)
     last = found[1] if not said.text[offset + len(found[1]) :].strip(" \t\r\n;") else ""
     goes_on = last and (_is_known(last) or not (last[-1].isalnum() or last[-1] in "'\"_)"))
-    return Words(message, "the statement ends here, but something is missing" if goes_on else None, name)
+    return Words(message, "the statement ends here, but something is missing" if goes_on else _misplaced(said.text[:offset], found[1]), name)
+
+
+def _misplaced(before: str, word: str) -> str:
+    """What a word that does not fit may mean, if it is no slip of a keyword."""
+    before = before.rstrip()
+    if before.endswith(",") and not word[0].isalnum():
+        return "something is missing behind the comma"
+    if _is_known(word) or word.upper() in _RESERVED:
+        return f'it is a word of the language: as a name write "{word}" in double quotes; else something is missing in front of it'
+    if not before:
+        return "a statement begins with a word such as SELECT, INSERT, UPDATE or CREATE"
+    return "what stands in front of it does not go on like this: a comma, an operator or a keyword is missing, or it is a word too many"
 
 
 def _is_known(word: str) -> bool:
@@ -56,6 +71,27 @@ def _window(found: re.Match[str], said: Said) -> Words:
 def _aggregate(found: re.Match[str], said: Said) -> Words:
     instead = "HAVING filters groups, after GROUP BY" if found[2] == "aggregates" else "QUALIFY filters by window functions"
     return Words(f"the {found[1]} clause cannot contain {found[2]}", instead if found[1] == "WHERE" else "compute it in a subquery")
+
+
+def _no_slice(found: re.Match[str], said: Said) -> Words:
+    return Words("a slice cannot have the step 0", "leave the step out, or give another number: l[1:9:2]")
+
+
+def _twice_in_with(found: re.Match[str], said: Said) -> Words:
+    return Words(f'two queries of WITH are called "{found[1]}"', "give each a name of its own")
+
+
+def _no_number(found: re.Match[str], said: Said) -> Words:
+    there = (
+        f"counts the columns of the FROM clause, which has {found[2]}"
+        if found[2] != "0"
+        else "counts the columns of the FROM clause, and there is none"
+    )
+    return Words(f"the column #{found[1]} does not exist", f"#{found[1]} {there}")
+
+
+def _sample(found: re.Match[str], said: Said) -> Words:
+    return Words(f"the size of a sample cannot be {float(found[1]):g} percent", "give 0 to 100 percent, or a number of ROWS")
 
 
 def _with_hint(hint: str) -> Callable[[re.Match[str], Said], Words]:
@@ -107,5 +143,61 @@ RULES: tuple[Rule, ...] = (
     rule(r"^Map keys must be unique.*", _with_hint("give each key once")),
     rule(r"^Memory must have a number.*", _with_hint("such as SET memory_limit = '4GB'")),
     rule(r"^DISTINCT requires at least one argument.*", _with_hint("such as count(DISTINCT column)")),
+    rule(r"^Slice step cannot be zero", _no_slice),
+    rule(r"^interval cannot be 0", _said("the step of a range cannot be 0", "give another number, such as range(1, 10, 2)")),
+    rule(r"^Duplicate CTE name \"(.+?)\"", _twice_in_with),
+    rule(r"^Positional reference (\d+) out of range \(total (\d+) columns?\)", _no_number),
+    rule(r"^Sample sample_size (\S+) out of range, must be between 0 and 100", _sample),
+    rule(r"^Table must have at least one column", _said("a table needs a column", "name one: CREATE TABLE t (a INTEGER)")),
+    rule(
+        r"^Hex string literal contains a non-hex.*", _said("a hexadecimal string has only 0-9 and a-f", "such as x'00ff'; a text has no x in front")
+    ),
+    rule(r"^Expected table name with SUMMARIZE", _said("SUMMARIZE needs a table or a query", "such as SUMMARIZE t, or SUMMARIZE SELECT … FROM t")),
+    rule(r"^Sequence with name (\S+) does not exist", _said("sequences are not there in a lake", "use uuid(), or max(id) + 1 in the INSERT")),
+    rule(r"^Expected a constant as type modifier", _said("the size of a type has to be a constant", "such as DECIMAL(10, 2)")),
+    rule(r"^invalid lambda expression", _said("a lambda function can only stand as an argument", "such as list_transform(l, lambda x: x + 1)")),
+    rule(r"^VALUES lists must all be the same length.*", _with_hint("give each row as many values; NULL stands for none")),
+    rule(r"^ENUM type requires at least one argument.*", _with_hint("list its values: ENUM ('low', 'high')")),
+    rule(
+        r"^DECIMAL type (?:width|scale) must be.*",
+        _with_hint("such as DECIMAL(10, 2): ten digits, two of them behind the point; DOUBLE has no limit"),
+    ),
+    rule(r"^No columns found to join on in NATURAL JOIN.*", _with_hint("name the condition: JOIN … ON a = b")),
+    rule(r"^LIMIT/OFFSET cannot be negative.*", _with_hint("give 0 or more; leave it out for all rows")),
+    rule(r"^GROUPING statement cannot be used without groups.*", _with_hint("add GROUP BY, with ROLLUP, CUBE or GROUPING SETS")),
+    rule(r"^DECIMAL type scale cannot be.*", _with_hint("DECIMAL(10, 2): ten digits, two of them behind the point")),
+    rule(r"^Not enough capturing groups.*", _with_hint("put into round brackets of the pattern what each name stands for")),
+    rule(r"^This lambda function only supports up to two.*", _with_hint("an element, and the number of its place: lambda x, i: …")),
+    rule(r"^Invalid escape string.*", _with_hint("such as LIKE '10!%' ESCAPE '!'")),
+    rule(
+        r"^(?:subqueries|aggregate functions|window functions) (?:prohibited|are not allowed) in CHECK.*",
+        _with_hint("a CHECK looks at the columns of its own row"),
+    ),
+    rule(r"^SETSEED accepts.*", _with_hint("such as setseed(0.5)")),
+    rule(r"^aggregate functions are not allowed in UPDATE.*", _with_hint("compute it in a subquery: SET b = (SELECT sum(…) FROM …)")),
+    rule(r"^Missing ASOF JOIN inequality.*", _with_hint("compare the moments as well: … ASOF JOIN … ON a.k = b.k AND a.at >= b.at")),
+    rule(r"^UNPIVOT name count mismatch.*", _with_hint("give as many names as columns: UNPIVOT t ON (a, b) INTO NAME n VALUE x, y")),
+    rule(r"^More VIEW aliases than columns.*", _with_hint("name at most the columns that the query gives")),
+    rule(r"^Must have at least 1 thread.*", _with_hint("such as SET threads = 2")),
+    rule(r"^window \"(.+?)\" does not exist", _with_hint("define it behind the FROM clause: WINDOW w AS (PARTITION BY … ORDER BY …)")),
+    rule(r"^table \"(?:.+?)\" has (\d+) columns? available but (\d+) columns? specified", _with_hint("give at most one name for each column")),
+    rule(
+        r"^Duplicate named argument \"(?:.+?)\" in function call to \"struct_pack\"",
+        _said("a struct has two fields of one name", "give each field a name of its own"),
+    ),
+    rule(
+        r"^table \"(?:.+?)\" has more than one primary key.*",
+        _with_hint("PRIMARY KEY (a, b) is one key of two columns; UNIQUE may stand several times"),
+    ),
+    rule(
+        r"^[Tt]able (?:\".+?\" )?does not (?:have a column named|contain column) \"(?:.+?)\"[^\n]*",
+        _with_hint("the columns of the table itself may stand there"),
+    ),
+    rule(r"^Cannot concatenate types .*", _with_hint("cast one of them: x::VARCHAR")),
+    rule(r"^Deprecated lambda arrow", _said("a lambda function is written with the word lambda", "such as list_filter(l, lambda x: x > 1)")),
+    rule(
+        r"^Enum value: unrecognized value \"(?:.+?)\" for enum \"OrderType\"",
+        _said("the order of a sort is 'ASC' or 'DESC'", "such as list_sort(l, 'DESC')"),
+    ),
     rule(r"^Set operations can only apply to expressions with the same number of result columns", _set_sizes),
 )

@@ -112,8 +112,12 @@ def _no_setting(found: re.Match[str], said: Said) -> Words:
 
 def _no_option(found: re.Match[str], said: Said) -> Words:
     there = offered(found[3])
-    hint = did_you_mean(found[1], there, f"it has: {listed(there)}" if there else None)
+    hint = did_you_mean(found[1], there, f"it has: {listed(there)}" if there else _options_of(found[2]))
     return Words(f'{found[2]} has no option "{found[1]}"', hint, found[1])
+
+
+def _options_of(function: str) -> str:
+    return f"its options: SELECT parameters FROM duckdb_functions() WHERE function_name = '{function}'"
 
 
 def _ambiguous(found: re.Match[str], said: Said) -> Words:

@@ -14,9 +14,10 @@ from typing import NoReturn
 
 import duckdb
 
-from lakelite.errors import CannotOpen, Error, NotSupportedError, ProgrammingError
+from lakelite.errors import CannotOpen, Error, NotSupportedError, Position, ProgrammingError
 from lakelite.mapping.arrow_errors import arrow_error
 from lakelite.mapping.catalog_errors import catalog_error
+from lakelite.mapping.clauses import call, clause
 from lakelite.mapping.engine_errors import carried, engine_error
 from lakelite.mapping.names import NO_NAMES, Names
 from lakelite.mapping.places import only_place
@@ -49,6 +50,7 @@ def reraise(error: BaseException, text: str = "", names: Names = NO_NAMES, place
     """Raises `ours(error, …)`, caused by `error`; `place` may say more of where it belongs."""
     seen = ours(error, text, names)
     if isinstance(seen, Error):
+        _show_place(seen, text)
         tell(seen, error)
         place(seen)
     if seen is error:
@@ -70,10 +72,14 @@ def mapped(text: str = "", names: Callable[[], Names] = lambda: NO_NAMES) -> Ite
 
 
 def _show_place(error: Error, text: str) -> None:
-    """The place of the name that an error of ours is about, if it has none yet and the name stands in the text once."""
+    """The place of the clause, name or call that an error is about, if it has none yet and that stands in the text once."""
+    if error.position is None:
+        error.position = clause(error.message, text)
     if error.position is None and isinstance(error, ProgrammingError | NotSupportedError):
         named = _NAMED.search(error.message)
         error.position = only_place(text, named[1]) if named else None
+    if error.position is None and (called := call(error.message, text)):
+        error.position = Position.at(text, called[1])
 
 
 @contextmanager

@@ -60,7 +60,7 @@ def _no_format(found: re.Match[str], said: Said) -> Words:
 
 def _overflow(found: re.Match[str], said: Said) -> Words:
     hint = "cast an operand to a wider type, such as HUGEINT or DOUBLE"
-    return Words(f"overflow in {found[1]}: {found[3]} does not fit {sql_types(found[2])}", hint)
+    return Words(f"overflow in {found[1]}: {found[3]} does not fit {sql_types(found[2])}", hint, thing=found[3])
 
 
 def _division(found: re.Match[str], said: Said) -> Words:
@@ -91,7 +91,25 @@ def _large_parameter(found: re.Match[str], said: Said) -> Words:
 
 
 def _surrogate(found: re.Match[str], said: Said) -> Words:
-    return Words("a parameter holds half of a surrogate pair, which is no character", "pass bytes for what is no text", kind=DataError)
+    return Words("a text holds half of a surrogate pair, which is no character", "pass bytes for what is no text", kind=DataError)
+
+
+def _long_string(found: re.Match[str], said: Said) -> Words:
+    return Words(f"a string would have {found[1]} bytes", f"at most {found[2]} are possible: ask for fewer")
+
+
+def _list_length(found: re.Match[str], said: Said) -> Words:
+    return Words(found[0].splitlines()[0], "an ARRAY has a fixed length; INTEGER[] takes lists of any length")
+
+
+def _one_type(found: re.Match[str], said: Said) -> Words:
+    return Words(f"the arguments of {found[1]} have types that do not go together", "give all of them one type; a cast chooses it: x::TYPE")
+
+
+def _format(found: re.Match[str], said: Said) -> Words:
+    return Words(
+        f"printf and format do not know {found[1]} for {sql_types(found[2])}", "%s takes any value of printf, {} any of format", kind=DataError
+    )
 
 
 _OF_COLUMN = r"(?: when casting from source column (.+))?"
@@ -116,6 +134,10 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(rf"^Could not cast value (\S+) to (DECIMAL\([\d,]+\)){_OF_COLUMN}", _out_of_range),
     rule(r"^(?:Overflow|Underflow) in (\w+) of (\w+) \((.*?)\)", _overflow),
+    rule(r"^Cannot create a string of size: '(\d+)', the maximum supported string size is: '(\d+)'", _long_string),
+    rule(r"^Cannot cast (?:list|array) (?:with|of) (?:length|size) .*", _list_length),
+    rule(r"^Cannot deduce template type '.*' in function: '(\w+)\(", _one_type),
+    rule(r"^Invalid type specifier (\".*?\") for formatting a value of type (\w+)", _format),
     rule(r"^Division by zero in expression (.*?)\. Use TRY", _division),
     rule(r"^More than one row returned by a subquery used as an expression", _many_rows),
     rule(r"^extract specifier \"(.*?)\" not recognized", _date_part),

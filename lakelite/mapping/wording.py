@@ -13,6 +13,7 @@ import duckdb
 from lakelite.cells import fitted
 from lakelite.errors import Position
 from lakelite.mapping import call_wording, file_wording, grammar_wording, name_wording, value_wording, world_wording
+from lakelite.mapping.clauses import call
 from lakelite.mapping.names import Names, did_you_mean, listed
 from lakelite.mapping.words import Rule, Said, Words, offered, sql_types
 
@@ -55,8 +56,17 @@ def _generic(message: str, said: Said) -> Words:
     if issubclass(said.kind, duckdb.ProgrammingError):
         message = message.rstrip("!")
     if offer is None:
-        return Words(message or "DuckDB does not say why")
+        return Words(message or "DuckDB does not say why", _advice(message, said))
     there = offered(offer[1])
     about = re.search(r"[\"']([^\"']+)[\"']", message)
     hint = (did_you_mean(about[1], there) if about else None) or f"there are: {listed(there)}"
     return Words(message, hint, thing=about[1] if about else None)
+
+
+def _advice(message: str, said: Said) -> str | None:
+    """What to do about a value or a call of which no pattern knows more."""
+    if issubclass(said.kind, duckdb.DataError | duckdb.InvalidInputException):
+        own = re.search(r"\berror\s*\(", said.text, re.IGNORECASE)
+        return "the statement's own error(…) says so" if own else "TRY(…) around the expression gives NULL instead of an error"
+    called = call(message, said.text)
+    return f"what it takes: SELECT parameters, description FROM duckdb_functions() WHERE function_name = '{called[0]}'" if called else None

@@ -26,6 +26,7 @@ from lakelite.storage.cache import Cache
 from lakelite.storage.files import LakePaths
 from lakelite.storage.foreign import Frames
 from lakelite.storage.hot import HotFiles
+from lakelite.storage.key_filters import KeyFilters
 from lakelite.storage.loaded import LoadedRows
 from lakelite.storage.mirror import Mirror
 from lakelite.storage.past import PastViews
@@ -58,6 +59,7 @@ class Engine:
         self.do(f"ATTACH {literal(_database(INTERNAL, folder))} AS {INTERNAL}")
         self._cache = Cache(self._own, INTERNAL, load_inline, cache_bytes)
         self._hot = HotFiles(self.do, INTERNAL)
+        self.key_filters = KeyFilters(paths, spill, cache_bytes)
         self.past = PastViews(self._own)
         self.loaded = LoadedRows(self._own, INTERNAL)
         self.mirror = Mirror(self.do)
@@ -233,12 +235,15 @@ class Engine:
         files, inline = self._groups(state, chosen, live_only=live_only)
         return scan.addressed(state, files, inline, self._kept(state, files, inline, hot), only)
 
-    def columns(self, state: TableState, fragments: Iterable[Fragment], only: frozenset[str]) -> str:
-        """A SELECT of some columns, hidden ones too, over the live rows of the given fragments. `only`: their folded names."""
+    def columns(self, state: TableState, fragments: Iterable[Fragment], only: frozenset[str], *, few: bool = False) -> str:
+        """A SELECT of some columns, hidden ones too, over the live rows of the given fragments. `only`: their folded names.
+
+        `few`: no more than a few row groups will be read, so that nothing is gained by holding the columns.
+        """
         chosen = list(fragments)
         table = scan.narrowed(state.table, only)
         shown = state.defined_as(replace(table, columns=tuple(replace(c, hidden=False) for c in table.columns)))
-        hot = self._hot.tables(shown.table, chosen, self._file, row_ids=False)
+        hot = {} if few else self._hot.tables(shown.table, chosen, self._file, row_ids=False)
         files, inline = self._groups(shown, chosen)
         return scan.relation(shown, files, inline, self._kept(state, files, inline, hot))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from lakelite.errors import DataError, Error, OperationalError, ProgrammingError
+from lakelite.errors import DataError, Error, NotSupportedError, OperationalError, ProgrammingError
 from lakelite.model import fold
 from lakelite.storage.turns import Turns
 
@@ -98,9 +98,24 @@ class Frames:
         if tables:
             self._turns.uses(reads=True)
         for name, opened in tables.items():
-            cursor.register(name, opened)
+            _register(cursor, name, opened)
             if cursor is self._work:
                 self._shown.add(name)
+
+
+def _register(cursor: duckdb.DuckDBPyConnection, name: str, opened: Any) -> None:
+    """NotSupportedError for a DataFrame with a column whose type DuckDB cannot read; it names the column, which DuckDB does not."""
+    import duckdb
+
+    try:
+        cursor.register(name, opened)
+    except duckdb.NotSupportedError as error:
+        columns = {str(column): str(dtype) for column, dtype in getattr(opened, "dtypes", {}).items()}
+        found = next((column for column, dtype in columns.items() if f"'{dtype}'" in str(error)), None)
+        if found is None:
+            raise
+        message = f'the column "{found}" of the DataFrame is of the type {columns[found]}, which cannot be read'
+        raise NotSupportedError(message, hint=f'convert it, for instance to text: df["{found}"].astype(str)') from error
 
 
 class Rows:

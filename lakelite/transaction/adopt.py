@@ -25,21 +25,17 @@ def is_wanted(operation: st.CopyFrom) -> bool:
 
 
 def copy_from(execution: Execution, work: ch.Work, operation: st.CopyFrom, call: Call) -> Done:
-    """Each file that the path means is a fragment of its own. One alone is used again as it is where the statement runs again."""
+    """Each file that the path means is a fragment of its own. They are used again as they are where the statement runs again."""
     table = find_table(work, operation.target, call)
     path = _path(operation, call.values)
-    staged = list(filter(None, (_adopted(execution, table, one) for one in adoption.paths(execution.engine, path))))
+    staged = tuple(filter(None, (_adopted(execution, table, one) for one in adoption.paths(execution.engine, path))))
     change = work.changes.change_of(table)
-    is_constant = len(staged) < 2 and not change.created and not change.redefines
-    change = ch.append(change, None, "append")
-    for one in staged:
-        change = ch.append(change, one, "append")
-    changes = work.changes.with_change(change)
+    is_constant = not change.created and not change.redefines
+    changes = work.changes.with_change(ch.append(change, staged, "append"))
     if not is_constant:
         changes = replace(changes, external=changes.external or call.text)
-    constant = staged[0] if is_constant and staged else None
     rows = sum(one.fragment.row_count for one in staged)
-    return Done(replace(work, changes=changes), rows, constant=constant, is_constant=is_constant, repeatable=False)
+    return Done(replace(work, changes=changes), rows, constant=staged if is_constant else (), is_constant=is_constant, repeatable=False)
 
 
 def _path(operation: st.CopyFrom, values: Mapping[str, Any]) -> str:
@@ -63,7 +59,10 @@ def _adopted(execution: Execution, table: Table, path: str) -> Staged | None:
     engine = execution.engine
     columns = adoption.columns_of(engine, table, path, lambda column: _default(execution, table, column, path))
     _check_not_null(execution, table, path, {fold(c.name): c.name for c in columns if c.name is not None})
-    return execution.keep(adoption.take(engine, execution.place(), table, path, columns))
+    staged = adoption.take(engine, execution.place(table), table, path, columns)
+    if staged is not None:
+        execution.written.append(staged)  # undivided: of a partitioned table OPTIMIZE divides it
+    return staged
 
 
 def _default(execution: Execution, table: Table, column: Column, path: str) -> str | None:

@@ -11,9 +11,9 @@ from lakelite.mapping.names import did_you_mean, listed
 from lakelite.model import MAIN_SCHEMA, Table, View, fold
 from lakelite.storage.engine import names_database
 from lakelite.transaction import changes as ch
-from lakelite.transaction import define, source, views
-from lakelite.transaction.constraints import key_names
+from lakelite.transaction import define, source, tuning, views
 from lakelite.transaction.execution import Call, Done, Execution, find_relation, find_table
+from lakelite.transaction.key_lookup import key_names
 
 # Views.
 
@@ -126,7 +126,8 @@ def create_table_like(execution: Execution, work: ch.Work, operation: st.CreateT
         (c.kind, c.expression, [name for name, _ in c.columns] if c.expression else key_names(like, c)) for c in kept
     ]
     described = define.Described(columns, constraints)
-    new, table = define.put(execution, work, operation.target, existing, described, names=[c.name for c in kept])
+    tune = (tuning.of(like), call) if operation.whole else None
+    new, table = define.put(execution, work, operation.target, existing, described, names=[c.name for c in kept], tune=tune)
     if operation.whole:
         comments = {c.name: c.comment for c in like.visible}
         commented = tuple(replace(c, comment=comments[c.name]) for c in table.columns)

@@ -60,7 +60,7 @@ def _to_run(
         text = f'SELECT {execution.state(work, counted).row_count}::BIGINT AS "count_star()"'
         return text, {}, source.Reads(frozenset({counted.table_id}))
     text = source.render(execution, work, operation.sql, call)
-    return text, call.values, source.prepare(execution, work, text, cursor)
+    return text, call.values, source.prepare(execution, work, text, cursor, values=call.values)
 
 
 def _stream(seen: Execution, work: ch.Work, operation: st.Query, call: Call, rows_per_batch: int) -> Stream:
@@ -101,8 +101,8 @@ def insert(execution: Execution, work: ch.Work, operation: st.Insert, call: Call
     if operation.source is None:
         reads = source.Reads()
     else:
-        reads = source.prepare(execution, work, f"{ctes} {text}", once=not operation.is_values)
-    staged = _stage(execution, table, operation, ctes, text, reads, call)
+        reads = source.prepare(execution, work, f"{ctes} {text}", once=not operation.is_values, values=call.values)
+    staged = execution.keep(table, _stage(execution, table, operation, ctes, text, reads, call))
     change = work.changes.change_of(table)
     constant = not operation.overwrite and not reads.tables and _is_as_in_base(change)
     changes = _read(work.changes, reads, call, constant=constant)
@@ -110,7 +110,7 @@ def insert(execution: Execution, work: ch.Work, operation: st.Insert, call: Call
         change = ch.overwrite(change, execution.state(work, table))
         changes = replace(changes, blind=False)
     changes = changes.with_change(ch.append(change, staged, "overwrite" if operation.overwrite else "append"))
-    kept = staged if constant else None
+    kept = staged if constant else ()
     done = Done(replace(work, changes=changes), _rows(staged), constant=kept, is_constant=constant)
     returned = returning.of_new_rows(execution, work, table, operation, call, staged)
     return replace(done, tables=reads.tables, repeatable=not reads.external, returned=returned)
@@ -124,7 +124,7 @@ def _stage(
         return _insert_values(execution, table, operation, f"{ctes} ", text, [call.values])
     rows = source.select_for_insert(execution, table, operation.columns, by_name=operation.by_name, ctes=ctes, query=text, values=call.values)
     given = source.used_values(rows, call.values)
-    return execution.keep(fragments.write(execution.engine, execution.place(), table, rows, given, one_by_one=reads.streams))
+    return fragments.write(execution.engine, execution.place(table), table, rows, given, one_by_one=reads.streams)
 
 
 def _is_as_in_base(change: ch.TableChange) -> bool:
@@ -161,7 +161,7 @@ def _insert_values(
         statement = f"{ctes}INSERT INTO {engine.stage(table)}{source.column_list(source.targets(table, operation))} {text}"
         returning = ", ".join(f"{types.encode(quote(c.name), c.type)} AS f{c.field_id}" for c in table.columns)
         rows = [engine.insert_returning(table, statement, returning, source.used_values(statement, given)) for given in sets]
-    return execution.keep(fragments.write_arrow(engine, execution.place(), table, pa.concat_tables(rows)))
+    return fragments.write_arrow(engine, execution.place(table), table, pa.concat_tables(rows))
 
 
 def insert_many(execution: Execution, work: ch.Work, operation: st.Insert, call: Call, sets: Sequence[Mapping[str, Any]]) -> Done:
@@ -176,20 +176,23 @@ def insert_many(execution: Execution, work: ch.Work, operation: st.Insert, call:
     change = work.changes.change_of(table)
     constant = not reads.tables and _is_as_in_base(change)
     changes = _read(work.changes, reads, call, constant=constant).with_change(ch.append(change, staged, "append"))
-    kept = staged if constant else None
+    kept = staged if constant else ()
     done = Done(replace(work, changes=changes), _rows(staged), constant=kept, is_constant=constant)
     return replace(done, tables=reads.tables, repeatable=not reads.external)
 
 
 def _insert_sets(
     execution: Execution, table: Table, operation: st.Insert, ctes: str, text: str, sets: Sequence[Mapping[str, Any]]
-) -> fragments.Staged | None:
+) -> tuple[fragments.Staged, ...]:
     """The rows of all sets. Where that fails, the error says with which set it does: the last of the shortest beginning that fails."""
     import duckdb
 
+    def insert(count: int) -> tuple[fragments.Staged, ...]:
+        return execution.keep(table, _insert_values(execution, table, operation, ctes, text, sets[:count]))
+
     def fails(count: int) -> bool:
         try:
-            _insert_values(execution, table, operation, ctes, text, sets[:count])
+            insert(count)
         except duckdb.InterruptException:
             raise
         except (duckdb.Error, Error):
@@ -197,7 +200,7 @@ def _insert_sets(
         return False
 
     try:
-        return _insert_values(execution, table, operation, ctes, text, sets)
+        return insert(len(sets))
     except duckdb.InterruptException:
         raise
     except (duckdb.Error, Error) as error:
@@ -212,11 +215,11 @@ def copy_from(execution: Execution, work: ch.Work, operation: st.CopyFrom, call:
     table = find_table(work, operation.target, call)
     text = source.file_query(table, operation, call.values)
     rows = source.select_for_insert(execution, table, operation.columns, by_name=False, ctes="", query=text, values={})
-    staged = execution.keep(fragments.write(execution.engine, execution.place(), table, rows, {}))
+    staged = execution.keep(table, fragments.write(execution.engine, execution.place(table), table, rows, {}))
     change = work.changes.change_of(table)
     constant = _is_as_in_base(change)
     changes = _read(work.changes, source.Reads(external=True), call, constant=constant).with_change(ch.append(change, staged, "append"))
-    return Done(replace(work, changes=changes), _rows(staged), constant=staged if constant else None, is_constant=constant, repeatable=False)
+    return Done(replace(work, changes=changes), _rows(staged), constant=staged if constant else (), is_constant=constant, repeatable=False)
 
 
 def append(execution: Execution, work: ch.Work, operation: st.Append, call: Call) -> Done:
@@ -226,11 +229,11 @@ def append(execution: Execution, work: ch.Work, operation: st.Append, call: Call
     execution.engine.frames.show({HANDED_OVER: operation.rows.scannable}, execution.engine.work)
     rows = source.select_for_insert(execution, table, None, by_name=True, ctes="", query=f"SELECT * FROM {HANDED_OVER}", values={})
     is_stream = not foreign.can_be_read_again(operation.rows.scannable)
-    staged = execution.keep(fragments.write(execution.engine, execution.place(), table, rows, {}, one_by_one=is_stream))
+    staged = execution.keep(table, fragments.write(execution.engine, execution.place(table), table, rows, {}, one_by_one=is_stream))
     change = work.changes.change_of(table)
     constant = _is_as_in_base(change)
     changes = _read(work.changes, source.Reads(external=True), call, constant=constant).with_change(ch.append(change, staged, "append"))
-    done = Done(replace(work, changes=changes), _rows(staged), constant=staged if constant else None, is_constant=constant, repeatable=False)
+    done = Done(replace(work, changes=changes), _rows(staged), constant=staged if constant else (), is_constant=constant, repeatable=False)
     return replace(done, given=frozenset(map(fold, names)))
 
 
@@ -248,11 +251,11 @@ def _checked_names(table: Table, rows: Rows) -> list[str]:
     return names
 
 
-def _rows(staged: fragments.Staged | None) -> int:
-    return staged.fragment.row_count if staged else 0
+def _rows(staged: Sequence[fragments.Staged]) -> int:
+    return sum(s.fragment.row_count for s in staged)
 
 
-def again(work: ch.Work, operation: st.Operation, call: Call, staged: fragments.Staged | None, rowcount: int) -> Done:
+def again(work: ch.Work, operation: st.Operation, call: Call, staged: tuple[fragments.Staged, ...], rowcount: int) -> Done:
     """The replay of a statement that read nothing of the lake: the rows of its first run, as they were."""
     assert isinstance(operation, st.Insert | st.CopyFrom | st.Append)
     change = work.changes.change_of(find_table(work, operation.target, call))

@@ -23,7 +23,7 @@ from lakelite.transaction.view import LakeView
 class Logged:
     """A statement that wrote. `many`: the parameter sets of an executemany. `table`: its target, as it was then.
 
-    `constant`: the fragment of one that read nothing of the lake (`is_constant`), which is used again as it is. `given`: the names,
+    `constant`: the fragments of one that read nothing of the lake (`is_constant`), which are used again as they are. `given`: the names,
     folded, of the columns that a caller's rows had. Not `repeatable`: it read what is the caller's. `tables`: the lake tables whose rows
     decided what it wrote and what it gave back. `returned`: what its RETURNING gave, or None. `temporaries`: those that it saw.
     """
@@ -31,7 +31,7 @@ class Logged:
     operation: st.Operation
     call: Call
     many: Sequence[Mapping[str, Any]] | None
-    constant: Staged | None
+    constant: tuple[Staged, ...]
     is_constant: bool
     rowcount: int
     table: Table | None
@@ -177,7 +177,7 @@ def undone(events: Sequence[Event], *, whole: bool) -> list[Event]:
 def constants(events: Iterable[Event]) -> Iterator[Staged]:
     """The fragments that running again uses as they are."""
     for event in events:
-        if isinstance(event, Logged) and event.constant is not None:
-            yield event.constant
+        if isinstance(event, Logged):
+            yield from event.constant
         elif isinstance(event, Undone):
             yield from constants(event.events)

@@ -26,6 +26,7 @@ from lakelite.transaction import changes as ch
 from lakelite.transaction import row_changes, versions
 from lakelite.transaction.execution import Call, Execution, find_relation
 from lakelite.transaction.named import Named, named_in
+from lakelite.transaction.pruning import pruned
 from lakelite.transaction.versions import Version
 from lakelite.transaction.view import LakeView
 
@@ -137,11 +138,15 @@ def text_of(execution: Execution, view: Table) -> str:
 # Showing them to DuckDB.
 
 
-def show(execution: Execution, work: ch.Work, found: Found) -> None:
-    """Makes the names of what was found mean what the transaction sees. ProgrammingError: the query of a view fails by now."""
+def show(execution: Execution, work: ch.Work, found: Found, query: Call | None = None) -> None:
+    """Makes the names of what was found mean what the transaction sees. ProgrammingError: the query of a view fails by now.
+
+    `query`: what will run, and nothing else: it need not see more of a table than it can find rows in.
+    """
     execution.engine.show_only(work.namespace.tables.keys())
     for table in found.tables.values():
-        execution.engine.show(execution.state(work, table))
+        state = execution.state(work, table)
+        execution.engine.show(state if query is None or found.views else pruned(state, query.text, query.values))
     for one in found.views.values():
         assert one.view.view is not None
         execution.views_read[one.view.table_id] = execution.views_read.get(one.view.table_id, frozenset()) | {one.view.view.query}

@@ -322,6 +322,19 @@ def test_in_autocommit_it_is_run_again_with_the_same_rows(lake: Any, tmp_path: P
     assert lake.execute("FROM t").fetchall() == []
 
 
+def test_a_column_of_a_type_that_cannot_be_read_is_named(con: Any) -> None:
+    pd = library("pandas")
+    months = pd.DataFrame({"n": [1, 2], "month": pd.period_range("2020", periods=2, freq="M")})
+    with pytest.raises(lakelite.NotSupportedError, match=r'the column "month" of the DataFrame is of the type period\[M\]') as caught:
+        con.execute("select n from months")
+    assert caught.value.hint == 'convert it, for instance to text: df["month"].astype(str)'
+    con.execute("create table periods (n int, month varchar)")
+    with pytest.raises(lakelite.NotSupportedError, match='the column "month"'):
+        con.append("periods", months)
+    months["month"] = months["month"].astype(str)
+    assert con.execute("select month from months").fetchall() == [("2020-01",), ("2020-02",)]
+
+
 def test_an_object_is_kept_for_its_statement_and_its_result_only(con: Any) -> None:
     namespace: dict[str, Any] = {"con": con, "pa": pa, "Stream": Stream}
     exec("table = pa.table({'i': list(range(5000))}); f = Stream(table)", namespace)

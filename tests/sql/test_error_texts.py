@@ -65,6 +65,10 @@ def test_there_are_enough() -> None:
     assert len({case[0] for case in CASES}) == len(CASES) > 250
 
 
+def test_each_says_what_to_do_next() -> None:
+    assert [case[0] for case in CASES if case[4] == "-"] == []
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
 def test_what_it_says(con: lakelite.Connection, case: tuple[str, ...]) -> None:
     statement, kind, place, message, hint = case

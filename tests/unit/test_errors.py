@@ -296,7 +296,8 @@ def test_a_long_line_is_cut_on_both_sides() -> None:
         ("select zz from t; -- why\n/* ; */ ;", (1, 8, None, True), "LINE 1, COLUMN 8: select zz from t; -- why"),
         ("select 1;\n-- why\nselec 2", (3, 1, 2, True), "STATEMENT 2, LINE 3, COLUMN 1: selec 2"),
         ("\n\n  select zz from t", (3, 10, None, True), "LINE 3, COLUMN 10:   select zz from t"),
-        ("select 1;\ninsert into t\n select null", (2, 1, 2, False), "STATEMENT 2, LINE 2: insert into t"),
+        ("select 1;\ninsert into t\n select null", (2, 13, 2, True), "STATEMENT 2, LINE 2, COLUMN 13: insert into t"),
+        ("select 1;\nselect\n error('no')", (2, 1, 2, False), "STATEMENT 2, LINE 2: select"),
         ("select 1;\r\nselect zz from t", (2, 8, 2, True), "STATEMENT 2, LINE 2, COLUMN 8: select zz from t"),
     ],
 )
