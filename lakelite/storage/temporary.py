@@ -99,7 +99,7 @@ class Space:
         self._epoch = 0
         self._numbers = itertools.count(1)
         self._doomed: list[str] = []
-        self._shown: dict[str, str] = {}  # on the working cursor: folded name → TABLE or VIEW
+        self._shown: dict[str, tuple[str, Temporary]] = {}  # on the working cursor, by folded name: as a TABLE or a VIEW
 
     def freeze(self) -> None:
         """Somebody may come back to the tables as they are now."""
@@ -149,26 +149,31 @@ class Space:
     # Showing them.
 
     def show(
-        self, cursor: duckdb.DuckDBPyConnection, shown: Sequence[Temporary], named: Collection[Temporary] = (), *, described: bool = False
+        self, cursor: duckdb.DuckDBPyConnection, all_of: Temporaries, shown: Sequence[Temporary], named: Collection[Temporary], *, described: bool
     ) -> None:
-        """Makes names mean what they are to mean on a cursor. `shown`: each view behind what it reads itself.
+        """Makes names mean what they are to mean on a cursor, where `all_of` are there. `shown`: those that the text needs, each view behind
+        what it reads itself.
 
         `described`: the text may ask DuckDB which tables there are, so that they are there as what they are; only those of `named` have rows.
         A view of the others whose query fails by now is left out.
         """
-        if cursor is self._work:
-            self._hide()
+        kept = self._kept(NOTHING if described else all_of) if cursor is self._work else frozenset()
         for one in shown:
+            if one in kept:
+                continue
             if cursor is self._work:
-                self._shown[fold(one.name)] = "TABLE" if described and not one.is_view else "VIEW"
+                self._shown[fold(one.name)] = ("TABLE" if described and not one.is_view else "VIEW", one)
             with suppress(*(() if one in named or not one.is_view else (duckdb.CatalogException, duckdb.BinderException))):
                 for statement in self._showing(one, described=described, filled=one in named):
                     cursor.execute(statement).fetchall()
 
-    def _hide(self) -> None:
-        for name, kind in self._shown.items():
+    def _kept(self, all_of: Temporaries) -> frozenset[Temporary]:
+        """The tables that the working cursor goes on to show, and what is not as it was hidden: each part of a statement is shown what it names."""
+        kept = {name: pair for name, pair in self._shown.items() if pair[0] == "VIEW" and all_of.by_name.get(name) == pair[1]}
+        for name, (kind, _) in self._shown.items() - kept.items():
             self._work.execute(f"DROP {kind} IF EXISTS temp.{quote(name)}").fetchall()
-        self._shown.clear()
+        self._shown = kept
+        return frozenset(one for _, one in kept.values() if not one.is_view)
 
     def _showing(self, one: Temporary, *, described: bool, filled: bool) -> Iterator[str]:
         if one.is_view:

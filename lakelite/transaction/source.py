@@ -116,7 +116,7 @@ def prepare(
     texts = prepare_found(execution, work, found, text, values)
     described = bool(execution.temporaries.by_name) and any(map(METADATA.search, texts))
     shown = views.all_temporary(execution, work) if described else found.temporary
-    engine.temporary.show(cursor or engine.work, shown, found.temporary, described=described)
+    engine.temporary.show(cursor or engine.work, execution.temporaries, shown, found.temporary, described=described)
     execution.read_temporary = execution.read_temporary or bool(found.temporary)
     past = frozenset[int]().union(*(ids for name, ids in execution.moving.items() if any(name in each for each in texts)))
     read = frozenset(found.tables) | frozenset(found.views) | past

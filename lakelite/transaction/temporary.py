@@ -251,7 +251,7 @@ def _change(execution: Execution, work: ch.Work, operation: _Changing, call: Cal
 def _prepared(execution: Execution, work: ch.Work, operation: _Changing, call: Call, sets: Sets) -> tuple[source.Reads, Callable[[str], str]]:
     """What a statement reads, made visible; and its text for a table that is called so and so."""
     if isinstance(operation, st.Append):
-        execution.engine.temporary.show(execution.engine.work, ())
+        execution.engine.temporary.show(execution.engine.work, execution.temporaries, (), (), described=False)
         execution.engine.frames.show({HANDED_OVER: operation.rows.scannable}, execution.engine.work)
         return source.Reads(external=True), lambda name: f"INSERT INTO {name} BY NAME SELECT * FROM {HANDED_OVER}"
     head, tail = (source.render(execution, work, part, call) for part in around_target(call.text, operation.target.offset, frozenset(sets[0])))
@@ -270,11 +270,7 @@ def _reading(execution: Execution, work: ch.Work, operation: _Changing, call: Ca
     where: list[st.Sql | None] = []
     match operation:
         case st.Insert():
-            conflict = operation.on_conflict
-            where = [*(a.value for a in conflict.assignments), conflict.where] if conflict else []
-            beside = "".join(f", ({shown(sql)}\n)" for sql in where if sql is not None)
-            more = f" UNION ALL SELECT 1{beside}" if beside else ""
-            return f"{shown(operation.ctes)} {shown(operation.source)}{more}"
+            return f"{shown(operation.ctes)} {shown(operation.source)}"  # DO UPDATE SET holds no subquery
         case st.Update():
             sources, where = operation.sources, [*(a.value for a in operation.assignments), operation.where]
         case st.Delete():

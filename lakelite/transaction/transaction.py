@@ -283,51 +283,48 @@ class Transaction:
         self.correction = 0
         self.work = ch.Work(view.namespace, ch.ChangeSet(shown=before.shown, own_shown=before.own_shown, blind=not before.shown))
         events, self.events = self.events, []
-        differing = self._again(events, touched)
+        with self.seeing(self.execution.temporaries):
+            differing = self._again(events, touched)
         self._discard(old)
         return differing
 
     def _again(self, events: Sequence[Event], touched: frozenset[int]) -> list[Differing]:
         differing: list[Differing] = []
         for event in events:
-            with self.seeing(self.execution.temporaries if isinstance(event, Undone) else event.temporaries):
-                differing += self._one_again(event, touched)
-        return differing
-
-    def _one_again(self, event: Event, touched: frozenset[int]) -> list[Differing]:
-        differing: list[Differing] = []
-        match event:
-            case Undone():
-                mark = self.mark()
-                try:
-                    differing += self._again(event.events, touched)
-                except duckdb.InterruptException:
-                    raise
-                except (duckdb.Error, Error):  # what went well once and was taken back does not fail now
-                    differing.append(Differing("error changed", event.text, frozenset()))
-                self._take_back(mark)
-            case Looked():
-                if (event.saw_own or event.tables & touched) and not self._same(event, self.execution, self.work):
-                    differing.append(Differing("read changed", event.call.text, event.tables))
-                self.events.append(replace(event, view=self.base, work=self.work))
-            case Failed():
-                if not self._fails_again(event):
-                    differing.append(Differing("error changed", event.text, frozenset()))
-                self.events.append(event)
-            case Logged() if event.is_constant and holds_for(event, self._target(event.operation)):
-                self.work = again(self.execution, self.work, event.operation, event.call, event.constant, event.rowcount).work
-                self.events.append(event)
-            case Logged() if event.is_constant and self.explicit and not event.repeatable:
-                differing.append(Differing("external data", event.call.text, frozenset({event.table.table_id} if event.table else ())))
-                self.events.append(event)
-            case Logged():
-                before, told = self.work, event.returned if self.promises_rows else None
-                done = self.run(event.operation, event.call, event.many, told)
-                if told is not None and not self._returns_again(event, told, done, before):
-                    differing.append(Differing("read changed", event.call.text, event.tables | event.target))
-                if self.promises_all and done.rowcount != event.rowcount:
-                    tables = frozenset({event.table.table_id} if event.table else ())
-                    differing.append(Differing("row count changed", event.call.text, tables))
+            if not isinstance(event, Undone):
+                self.execution.temporaries = event.temporaries
+            match event:
+                case Undone():
+                    mark = self.mark()
+                    try:
+                        differing += self._again(event.events, touched)
+                    except duckdb.InterruptException:
+                        raise
+                    except (duckdb.Error, Error):  # what went well once and was taken back does not fail now
+                        differing.append(Differing("error changed", event.text, frozenset()))
+                    self._take_back(mark)
+                case Looked():
+                    if (event.saw_own or event.tables & touched) and not self._same(event, self.execution, self.work):
+                        differing.append(Differing("read changed", event.call.text, event.tables))
+                    self.events.append(replace(event, view=self.base, work=self.work))
+                case Failed():
+                    if not self._fails_again(event):
+                        differing.append(Differing("error changed", event.text, frozenset()))
+                    self.events.append(event)
+                case Logged() if event.is_constant and holds_for(event, self._target(event.operation)):
+                    self.work = again(self.execution, self.work, event.operation, event.call, event.constant, event.rowcount).work
+                    self.events.append(event)
+                case Logged() if event.is_constant and self.explicit and not event.repeatable:
+                    differing.append(Differing("external data", event.call.text, frozenset({event.table.table_id} if event.table else ())))
+                    self.events.append(event)
+                case Logged():
+                    before, told = self.work, event.returned if self.promises_rows else None
+                    done = self.run(event.operation, event.call, event.many, told)
+                    if told is not None and not self._returns_again(event, told, done, before):
+                        differing.append(Differing("read changed", event.call.text, event.tables | event.target))
+                    if self.promises_all and done.rowcount != event.rowcount:
+                        tables = frozenset({event.table.table_id} if event.table else ())
+                        differing.append(Differing("row count changed", event.call.text, tables))
         return differing
 
     def _returns_again(self, event: Logged, told: SavedRows, done: Done, before: ch.Work) -> bool:

@@ -164,6 +164,44 @@ def test_threads_share_them(lake: Any) -> None:
     assert rows(lake, "SELECT count(DISTINCT a) FROM x") == [(80,)]
 
 
+EVERY_PART = """
+CREATE TABLE t (k INTEGER PRIMARY KEY, v INTEGER)
+INSERT INTO t VALUES (1, 1), (2, 2)
+CREATE TEMP TABLE x AS SELECT * FROM (VALUES (1, 10), (3, 30)) a(k, v)
+CREATE TEMP TABLE y AS SELECT 100 AS m
+CREATE TEMP VIEW w AS SELECT max(v) AS mv FROM x
+INSERT INTO t SELECT k, v FROM x ON CONFLICT (k) DO UPDATE SET v = excluded.v + 100
+UPDATE t SET v = x.v + (SELECT m FROM y) + (SELECT mv FROM w) FROM x WHERE x.k = t.k AND t.k IN (SELECT k FROM x)
+MERGE INTO t USING (SELECT * FROM x, y) s ON s.k = t.k WHEN MATCHED AND s.v > (SELECT min(v) FROM x) THEN UPDATE SET v = (SELECT mv FROM w)
+MERGE INTO x USING t ON t.k = x.k WHEN MATCHED THEN UPDATE SET v = (SELECT m FROM y) WHEN NOT MATCHED THEN INSERT VALUES (t.k, (SELECT mv FROM w))
+UPDATE x SET v = (SELECT count(*) FROM duckdb_tables() WHERE table_name = 'x') WHERE k = 1
+INSERT INTO t SELECT 50, count(*) FROM duckdb_tables(), x WHERE table_name = 'y'
+ALTER TABLE x ADD COLUMN z INTEGER
+UPDATE t SET v = v + (SELECT count(z) FROM x)
+CREATE OR REPLACE TEMP TABLE x AS SELECT 'q' AS k
+UPDATE t SET v = v + (SELECT length(max(k)) FROM x)
+DROP VIEW w
+DROP TABLE x
+CREATE TABLE x AS SELECT 1 AS k FROM range(5)
+UPDATE t SET v = v + (SELECT count(*) FROM x)
+INSERT INTO t SELECT x.k + 90, count(*) FROM x, query_table('y') GROUP BY ALL
+""".strip().splitlines()
+
+
+def test_each_part_of_a_statement_sees_what_it_names(lake: Any) -> None:
+    oracle = Oracle()
+    for text in EVERY_PART:
+        oracle.run(text)
+        lake.execute(text)
+        assert multiset(rows(lake, "FROM t")) == oracle.content("t"), text
+    here = pa.table({"a": [1, 2, 3]})  # noqa: F841
+    counted = "UPDATE t SET v = (SELECT count(*) FROM here)"
+    for text, count in (("SELECT 1", 3), ("CREATE TEMP TABLE here AS SELECT 0 AS a", 1), ("DROP TABLE here", 3)):
+        lake.execute(text)
+        lake.execute(counted)
+        assert rows(lake, "SELECT DISTINCT v FROM t") == [(count,)]
+
+
 # Random statements, against DuckDB.
 
 STEPS = st.lists(
