@@ -55,6 +55,7 @@ _CLAUSES: tuple[tuple[str, str], ...] = (
     (r"^Invalid UTF8 Codepoint", r"\bchr\s*\("),
     (r"^[Tt]able .*?does not (?:have a column named|contain column) \"(.+?)\"", r"(?<![\w.])(?P<here>\"?{0}\"?)(?!\w)"),
     (r"^The specified columns as conflict target", r"\bON\s+CONFLICT\b"),
+    (r"^a past version of a table cannot stand here", rf"(?P<here>{_NAME})\s+(?:AT\s*\(|FOR\s+(?:VERSION|TIMESTAMP)\s+AS\b)"),
     (r"^subqueries prohibited in CHECK", r"\bCHECK\b"),
     (r"^MERGE would update a row|^the table has \d+ columns, and the source of the MERGE", r"\bUPDATE\b"),
 )  # fmt: skip
@@ -74,7 +75,9 @@ _TARGET = re.compile(rf"{_INSERT}|\A\s*(?:MERGE\s+INTO|UPDATE|COPY|ALTER\s+TABLE
 _COUNTS = re.compile(r"^\d+ columns are listed, but|^table \S+ has \d+ columns, but")
 _SUPPLIED = re.compile(rf"\A\s*{_INSERT.replace('<here>', '<target>')}\s*(?:\([^()]*\)\s*)?(?P<here>(?:VALUES|SELECT|FROM)\b)", re.IGNORECASE)
 _TWICE = re.compile(r'^column "(.+?)" already exists')
-_SPOKEN_OF = re.compile(r"\A'?(\w+)'?(?:\(\)|:| expects| takes| accepts| radix| requires| with )|\bargument (?:for|to|of) '?(\w+)|argument to (\w+)$")
+_SPOKEN_OF = re.compile(
+    r"\A'?(\w+)'?(?:\(\)|:| expects| takes| accepts| radix| requires| with )|\b[Aa]rgument (?:for|to|of) '?(\w+)|argument to (\w+)$"
+)
 _NO_CALL = r"(?<!\bINTO )(?<!\bTABLE )(?<!\bOVERWRITE )(?<!\bVIEW )(?<!\bAS )(?<!\bUSING )(?<![\w.])"  # names of tables, with their columns
 
 

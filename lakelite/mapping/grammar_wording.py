@@ -181,7 +181,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(
         r"^There are no UNIQUE/PRIMARY KEY constraints that refer to this table.*",
-        _said("ON CONFLICT needs a key, and the table has none", "ALTER TABLE t ADD PRIMARY KEY (…) adds one"),
+        _said("ON CONFLICT, OR REPLACE and OR IGNORE need a key, and the table has none", "ALTER TABLE t ADD PRIMARY KEY (…) adds one"),
     ),
     rule(r"^The specified columns as conflict target are not referenced.*", _with_hint("name the columns of a PRIMARY KEY or UNIQUE of the table")),
     rule(r"^Star expression \"COLUMNS\(.*", _said("no column has such a name", "DESCRIBE t lists the columns of a table")),
