@@ -84,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
         default=LEVELS[0],
         help=f"{LEVELS[0]}, the default, {LEVELS[1]} or {LEVELS[2]}",
     )
+    parser.add_argument("--branch", metavar="NAME", default="main", help="work on this branch (default: main)")
     parser.add_argument("--safe", action="store_true", help="not available yet")
     parser.add_argument("--version", action="version", version=f"lakelite {__version__}")
     return parser
@@ -151,6 +152,7 @@ def _command(arguments: Sequence[str]) -> int:
         read_only=options.read_only,
         create=create,
         author=options.author,
+        branch=options.branch,
         preload=False,
     )
     try:

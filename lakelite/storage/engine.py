@@ -33,6 +33,7 @@ from lakelite.storage.past import PastViews
 from lakelite.storage.relations import relation
 from lakelite.storage.saved import SavedRows, Shelf
 from lakelite.storage.scan import Addressed
+from lakelite.storage.temporary import Space
 from lakelite.storage.turns import Turns
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class Engine:
         self.shelf = Shelf(self.do, INTERNAL)
         self.turns = Turns()
         self.frames = Frames(self.work, self.turns)
+        self.temporary = Space(self.do, self.work, INTERNAL)
         self._cursors: dict[int, duckdb.DuckDBPyConnection] = {}
         self._names: duckdb.DuckDBPyConnection | None = None
         self._views: dict[tuple[str, str], Hashable] = {}
@@ -280,6 +282,7 @@ class Engine:
         self._hot.trim()
         self.loaded.trim()
         self.shelf.trim()
+        self.temporary.trim()
         if self._cache.trim():
             self._views = dict.fromkeys(self._views)
             self.past.forget_views()
@@ -332,7 +335,7 @@ def open_again(folder: Path, spill: str) -> duckdb.DuckDBPyConnection:
     """DuckDB, read-only, on the databases that an engine had in `folder`; for somebody else's use, whose variables are tables in it."""
     connection = duckdb.connect(_database("memory", folder), read_only=True, config={"temp_directory": spill})
     try:
-        connection.execute(f"ATTACH {literal(_database(INTERNAL, folder))} AS {INTERNAL} (READ_ONLY)")
+        connection.execute(f"ATTACH {literal(_database(INTERNAL, folder))} AS {INTERNAL} (READ_ONLY, HIDDEN)")
     except BaseException:
         connection.close()
         raise

@@ -22,7 +22,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -127,6 +127,31 @@ def data_file_name(transaction_id: str, number: int) -> str:
 def filters_file_name(file_name: str) -> str:
     """The name of the file with the key filters of a data file."""
     return f"{file_name.removesuffix('.parquet')}.keys"
+
+
+@contextmanager
+def divided_folder(paths: LakePaths, file_name: str) -> Iterator[Path]:
+    """An empty folder below the spill folder of the session that writes that file, gone behind the block with all in it."""
+    match = _OUR_NAME.fullmatch(file_name)
+    assert match, file_name
+    folder = paths.spill_folder(match[1]) / file_name.removesuffix(".parquet")
+    for step in (paths.tmp, folder.parent):
+        _refuse_link(step)
+    try:
+        folder.mkdir(parents=True)
+        yield folder
+    except OSError as exc:
+        raise os_error(exc, f"write below the directory {folder}") from exc
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)  # what is left, VACUUM removes
+
+
+def take_over(paths: LakePaths, written: str, table_id: int, file_name: str) -> None:
+    """Moves a file from a divided folder to where a data file of that name lies. Not durable yet."""
+    try:
+        os.rename(written, paths.data_file(table_id, file_name))
+    except OSError as exc:
+        raise os_error(exc, f"move the file {written}") from exc
 
 
 def _folder_name(table_id: int) -> str:
@@ -280,6 +305,29 @@ def link_data_file(paths: LakePaths, table_id: int, file_name: str, new_name: st
         remove_data_file(paths, table_id, new_name)
         if isinstance(exc, OSError):
             raise os_error(exc, f"bring the data file {old} back") from exc
+        raise
+
+
+def take_data_file(paths: LakePaths, table_id: int, source: str, new_name: str) -> None:
+    """Give a file from outside of the lake a second name in it; where that cannot be, it is copied. Not durable yet.
+
+    OperationalError: it is missing, no regular file, or the disk is full.
+    """
+    new = paths.data_file(table_id, new_name)
+    try:
+        old = Path(source).resolve(strict=True)
+        if not old.is_file():
+            raise OperationalError(f"{source} is no regular file, and cannot be adopted")
+        try:
+            os.link(old, new, follow_symlinks=False)
+        except OSError as exc:
+            if exc.errno not in _NO_LINKS:
+                raise
+            shutil.copyfile(old, new, follow_symlinks=False)
+    except BaseException as exc:
+        remove_data_file(paths, table_id, new_name)
+        if isinstance(exc, OSError):
+            raise os_error(exc, f"adopt the file {source}") from exc
         raise
 
 

@@ -1,4 +1,4 @@
-"""Statistics of a fragment's columns, and what they rule out.
+"""Statistics of a fragment's columns, and what they and its buckets rule out.
 
 Promises: no row of a fragment that `candidates` leaves out meets the condition, by DuckDB's own comparison. Whatever is not known, or is
 compared otherwise in Python than in DuckDB, may match.
@@ -14,12 +14,13 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from lakelite.model import Comparable, Conjunct, Field, Fragment, Statistics, quote
+from lakelite.model import ZONED, Comparable, Conjunct, Field, Fragment, PartitionKey, Statistics, quote
+from lakelite.storage.buckets import bucket_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -95,6 +96,8 @@ def candidates(fragments: Iterable[Fragment], conjuncts: Iterable[Conjunct]) -> 
 
 def _may_match(fragment: Fragment, conjunct: Conjunct, keys: Sequence[_Key | None]) -> bool:
     """Whether a row of the fragment can meet the condition, whose values are `keys`."""
+    if conjunct.operator == "=" and fragment.partition and not all(_may_hold(key, text, conjunct) for key, text in fragment.partition):
+        return False
     for known in fragment.statistics:
         if known.field_id == conjunct.field_id:
             break
@@ -108,6 +111,14 @@ def _may_match(fragment: Fragment, conjunct: Conjunct, keys: Sequence[_Key | Non
         return True
     lowest, highest = _bounds(known, conjunct.type)
     return any(wanted is None or _within(lowest, highest, conjunct.operator, wanted) for wanted in keys)
+
+
+def _may_hold(key: PartitionKey, bucket: str | None, conjunct: Conjunct) -> bool:
+    """Whether a value that a condition asks for can be in a fragment's bucket."""
+    if key.buckets is None or key.field_id != conjunct.field_id:
+        return True
+    found = [bucket_of(value, conjunct.type, key.buckets) for value in conjunct.values]
+    return None in found or (bucket is not None and int(bucket) in found)
 
 
 def may_share(mine: Fragment, theirs: Fragment, columns: Sequence[tuple[int, str]]) -> bool:
@@ -186,6 +197,8 @@ def _read(declared: str, text: str) -> _Key | None:
         return None if text == "nan" else (0, float(text))
     if declared in ("DATE", "TIMESTAMP"):
         return _read_moment(text)
+    if declared == ZONED:
+        return _read_moment(text.removesuffix("+00"))  # DuckDB writes statistics in UTC, whatever the session's time zone
     return None
 
 
@@ -203,6 +216,8 @@ def _key(declared: str, value: Comparable) -> _Key | None:
         return (0, value.encode(errors="surrogatepass")) if isinstance(value, str) else None
     if declared in ("DATE", "TIMESTAMP"):
         return _moment_key(value) if isinstance(value, date) else None
+    if declared == ZONED:
+        return _moment_key(value.replace(tzinfo=None), value.utcoffset()) if isinstance(value, datetime) else None
     if isinstance(value, str | date):
         return None
     if declared in FLOATS:
@@ -212,9 +227,9 @@ def _key(declared: str, value: Comparable) -> _Key | None:
     return None
 
 
-def _moment_key(value: date) -> _Key:
-    """In microseconds; of a date its midnight."""
-    seconds = value.toordinal() * 86_400
+def _moment_key(value: date, offset: timedelta | None = None) -> _Key:
+    """In microseconds; of a date its midnight. `offset`: from UTC."""
+    seconds = value.toordinal() * 86_400 - (0 if offset is None else round(offset.total_seconds()))
     if not isinstance(value, datetime):
         return 0, seconds * 1_000_000
     return 0, (seconds + value.hour * 3600 + value.minute * 60 + value.second) * 1_000_000 + value.microsecond

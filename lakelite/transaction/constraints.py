@@ -16,7 +16,7 @@ from lakelite.transaction import changes as ch
 from lakelite.transaction import key_lookup
 from lakelite.transaction.execution import Execution
 
-_CHANGING_NO_ROW = (st.AlterTable, st.RestoreTable, st.CreateTable, st.CreateTableAs)  # what stood there before met them
+_CHANGING_NO_ROW = (st.AlterTable, st.TuneTable, st.RestoreTable, st.CreateTable, st.CreateTableAs)  # what stood there before met them
 
 
 def check_statement(execution: Execution, before: ch.Work, after: ch.Work, operation: st.Operation) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from lakelite import deletion
+from lakelite.bounds import limits_of
 from lakelite.contents import TableState
 from lakelite.errors import Position, ProgrammingError
 from lakelite.language import statements as st
@@ -41,12 +42,12 @@ _FEW_DELETED = 0.2  # up to this share of deleted rows, reading them costs less 
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """`positions`: of the matched rows, by fragment id. `staged`: their new versions (None of a DELETE, or of no rows)."""
+    """`positions`: of the matched rows, by fragment id. `staged`: their new versions (none of a DELETE)."""
 
     positions: dict[int, BitMap]
     count: int
     reads: Reads
-    staged: fragments.Staged | None = None
+    staged: tuple[fragments.Staged, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +178,7 @@ def _few_versions(execution: Execution, table: Table, sql: str, call: Call, ctes
     stored = ", ".join(f"{fragments.stored_value(table, c, f's._lake_{i}')} AS f{c.field_id}" for i, c in enumerate(table.columns))
     columns = [(n, "BIGINT") for n in ("_lake_s", "_lake_p", "_lake_r")] + [(f"f{c.field_id}", c.stored.type) for c in table.columns]
     text = f"{ctes} SELECT s._lake_s, s._lake_p, s._lake_r, {stored} FROM ({sql}) s"
-    return execution.engine.held(text, used_values(text, call.values), columns, execution.limits.inline_rows)
+    return execution.engine.held(text, used_values(text, call.values), columns, limits_of(table, execution.limits).inline_rows)
 
 
 def _updated_few(execution: Execution, table: Table, rows: pa.Table, scan: Addressed, reads: Reads, state: TableState | None) -> Matched:
@@ -189,7 +190,7 @@ def _updated_few(execution: Execution, table: Table, rows: pa.Table, scan: Addre
             rows = rows.filter(_is_in(rows, alive, scan.fragments))
             positions = alive
     new_rows = rows.select(range(3, rows.num_columns)).append_column(f"f{ROW_ID_FIELD}", _row_ids(rows, scan.fragments))
-    staged = execution.keep(fragments.write_arrow(execution.engine, execution.place(), table, new_rows))
+    staged = execution.keep(table, fragments.write_arrow(execution.engine, execution.place(table), table, new_rows))
     return Matched(positions, rows.num_rows, reads, staged)
 
 
@@ -219,7 +220,7 @@ def _updated_many(execution: Execution, table: Table, sql: str, scan: Addressed,
             f"SELECT {columns}, coalesce(u._lake_r, m.first + u._lake_p) AS {_KEPT_ROW_ID}"
             f" FROM {_UPDATED} u JOIN (VALUES {firsts}) m(source, first) ON m.source = u._lake_s"
         )
-        staged = execution.keep(fragments.write(engine, execution.place(), table, rows, {}, row_id=_KEPT_ROW_ID))
+        staged = execution.keep(table, fragments.write(engine, execution.place(table), table, rows, {}, row_id=_KEPT_ROW_ID))
     finally:
         engine.run(f"DROP TABLE IF EXISTS {_UPDATED}")
     return Matched(positions, sum(map(len, positions.values())), reads, staged)

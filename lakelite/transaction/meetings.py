@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 from lakelite.contents import Namespace
 from lakelite.model import Isolation, fold
@@ -38,6 +38,7 @@ class Winner:
     """
 
     snapshot_id: int
+    parent_id: int
     committed_at_us: int
     author: str | None
     recorded: str
@@ -46,6 +47,11 @@ class Winner:
     transaction_id: str
     effects: Mapping[int, Effect]
     namespace: bool
+
+    @classmethod
+    def of_row(cls, row: Sequence[Any], effects: Mapping[int, Effect], namespace: bool) -> Winner:
+        """From a row of the catalog's query `winners`."""
+        return cls(row[0], row[1], row[2], row[3], row[4], row[5], bool(row[6]), row[7], effects, namespace)
 
     @property
     def committed_at(self) -> str:
@@ -103,7 +109,8 @@ class Candidate:
 
     def binds_anew(self, table_id: int) -> bool:
         """Whether I may as well meet another table under the name: DDL in autocommit runs again on the head, whatever that is."""
-        return not self.explicit and self.changes.defines and table_id not in self.changes.reads
+        is_read = table_id in self.changes.reads and self.changes.merged is None  # what was read is what a MERGE BRANCH compares
+        return not self.explicit and self.changes.defines and not is_read
 
 
 DEFINING = ("define", "found")

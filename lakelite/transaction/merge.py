@@ -92,8 +92,8 @@ class _Outcome:
 
     deleted: Mapping[int, BitMap]
     updated: Mapping[int, BitMap]
-    versions: fragments.Staged | None
-    inserted: fragments.Staged | None
+    versions: tuple[fragments.Staged, ...]
+    inserted: tuple[fragments.Staged, ...]
     count: int
 
 
@@ -306,8 +306,8 @@ def _outcome(frame: _Frame) -> _Outcome:
         _refuse_twice(frame)
         updated = {k: left for k, p in updated.items() if (left := p - deleted[k] if k in deleted else p)}
         rows = f"{rows} AND {_NOT_DELETED.format(_is(frame, 'delete'))} QUALIFY row_number() OVER (PARTITION BY _lake_s, _lake_p) = 1"
-    versions = _staged(frame, rows, keeps_ids=True) if updated else None
-    inserted = _staged(frame, f"SELECT * FROM {_ROWS} WHERE {_is(frame, 'insert')}", keeps_ids=False) if counts["insert"] else None
+    versions = _staged(frame, rows, keeps_ids=True) if updated else ()
+    inserted = _staged(frame, f"SELECT * FROM {_ROWS} WHERE {_is(frame, 'insert')}", keeps_ids=False) if counts["insert"] else ()
     return _Outcome(deleted, updated, versions, inserted, sum(counts.values()))
 
 
@@ -354,7 +354,7 @@ def _raise_twice(frame: _Frame, source: int, position: int) -> NoReturn:
     raise ProgrammingError(f"MERGE would update a row of {frame.table.qualified} in several ways: {row}", hint=hint)
 
 
-def _staged(frame: _Frame, rows: str, *, keeps_ids: bool) -> fragments.Staged | None:
+def _staged(frame: _Frame, rows: str, *, keeps_ids: bool) -> tuple[fragments.Staged, ...]:
     """New versions with the row ids of the old ones, or new rows; inline where they are few."""
     execution, table = frame.execution, frame.table
     columns = [f"u._lake_{i} AS {quote(c.name)}" for i, c in enumerate(table.columns)]
@@ -370,6 +370,6 @@ def _staged(frame: _Frame, rows: str, *, keeps_ids: bool) -> fragments.Staged | 
         types.append((f"f{ROW_ID_FIELD}", "BIGINT"))
     few = execution.engine.held(f"SELECT {', '.join(stored)} FROM {source}", {}, types, execution.limits.inline_rows)
     if few is not None:
-        return execution.keep(fragments.write_arrow(execution.engine, execution.place(), table, few))
+        return execution.keep(table, fragments.write_arrow(execution.engine, execution.place(table), table, few))
     query, kept = f"SELECT {', '.join(columns)} FROM {source}", _KEPT_ROW_ID if keeps_ids else None
-    return execution.keep(fragments.write(execution.engine, execution.place(), table, query, {}, row_id=kept))
+    return execution.keep(table, fragments.write(execution.engine, execution.place(table), table, query, {}, row_id=kept))

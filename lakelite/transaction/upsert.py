@@ -62,6 +62,7 @@ def upsert(execution: Execution, work: ch.Work, operation: st.Insert, call: Call
             given = relation(execution.engine.work, f"{ctes} {text}", source.used_values(f"{ctes} {text}", call.values)).columns
         rows, there, key = _state_of(table, staged), execution.state(work, table), _deciding(table, conflict)
         near = {k: key_lookup.near(execution, rows, there, k) for k in (table.keys if key is None else (key,))}
+        execution.written.append(staged)
         proposed = _Proposed(rows, there, key, near, given)
         change, count = _applied(execution, work, change, operation, proposed, staged, call)
     change = replace(change, kinds=change.kinds | {"append"})
@@ -106,7 +107,7 @@ def _applied(
     execution: Execution, work: ch.Work, change: ch.TableChange, operation: st.Insert, proposed: _Proposed, staged: fragments.Staged, call: Call
 ) -> tuple[ch.TableChange, int]:
     """The change with the rows added and those changed, and how many they are."""
-    fragment_id, row_count = staged.fragment.fragment_id, staged.fragment.row_count
+    table, fragment_id, row_count = proposed.there.table, staged.fragment.fragment_id, staged.fragment.row_count
     added = _added(execution, proposed)
     if added:
         _refuse_nulls(execution, proposed.rows, {fragment_id: added})
@@ -114,12 +115,20 @@ def _applied(
     if operation.on_conflict is not None and operation.on_conflict.action != "nothing" and len(added) < row_count:
         found = _changed(execution, work, operation, proposed, call)
     if added:
-        change = ch.append(change, staged, "append")
-        if len(added) < row_count:
-            change = ch.delete(change, {fragment_id: deletion.everything(row_count) - added}, "append")
+        if staged.fragment.is_in_place(table.partitioning) or staged.ipc is not None:
+            change = ch.append(change, [staged], "append")
+            if len(added) < row_count:
+                change = ch.delete(change, {fragment_id: deletion.everything(row_count) - added}, "append")
+        else:
+            change = ch.append(change, _divided(execution, table, row_ids.only(proposed.rows, {fragment_id: added})), "append")
     if found is not None and found.count:
         change = ch.append(ch.delete(change, found.positions, "update"), found.staged, "update")
     return change, len(added) + (found.count if found is not None else 0)
+
+
+def _divided(execution: Execution, table: Table, rows: TableState) -> tuple[fragments.Staged, ...]:
+    """The same rows, divided by partition: which of them are added is known by their order in one file."""
+    return execution.keep(table, fragments.write(execution.engine, execution.place(table), table, execution.engine.relation(rows), {}))
 
 
 def _refuse_nulls(execution: Execution, rows: TableState, added: dict[int, BitMap]) -> None:
