@@ -29,7 +29,7 @@ _OURS = re.compile(
     r"lake_(arrow|rows|target|handed_over|returning.*|sorted_rows|sorted_places|updated|first|free|before|after|internal.*|names|merge.*)"
 )
 _Changing = st.Insert | st.Update | st.Delete | st.Merge | st.Truncate | st.CopyFrom | st.Append
-_Target = _Changing | st.AlterTable | st.RenameView | st.CommentOn | st.RestoreTable
+_Target = _Changing | st.AlterTable | st.TuneTable | st.RenameView | st.CommentOn | st.RestoreTable
 Sets = Sequence[Mapping[str, Any]]
 
 
@@ -87,6 +87,8 @@ def run(execution: Execution, work: ch.Work, operation: st.Operation, call: Call
             return _change(execution, work, operation, call, sets, keeps)
         case st.CreateTableLike():
             raise NotSupportedError("CREATE TABLE … (LIKE a temporary table)", hint="use CREATE TABLE new AS FROM old WITH NO DATA")
+        case st.TuneTable():
+            raise NotSupportedError("options of a temporary table", hint="a temporary table has no files")
     raise NotSupportedError("RESTORE of a temporary table", hint="it has no versions")
 
 

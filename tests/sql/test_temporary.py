@@ -108,6 +108,8 @@ def test_what_is_refused_and_what_a_name_means(lake: Any, tmp_path: Path) -> Non
         "CREATE VIEW w AS SELECT * FROM v, seen": "CREATE TEMP VIEW",
         "FROM t AT (VERSION => 1)": "no versions",
         "RESTORE TABLE t TO VERSION AS OF 1": "no versions",
+        "ALTER TABLE t SET (upkeep_files = 3)": "no files",
+        "CREATE TEMP TABLE k (a INTEGER) PARTITIONED BY (a)": "no files",
         "INSERT OVERWRITE t SELECT 1": "CREATE OR REPLACE TEMP TABLE",
         "CREATE TEMP TABLE k (a INTEGER REFERENCES t (a))": "FOREIGN KEY",
         "CREATE TEMP TABLE k (a INTEGER, b INTEGER GENERATED ALWAYS AS (a + 1))": "generated",
