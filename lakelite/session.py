@@ -380,6 +380,7 @@ class Session:
         settings = self.lake.settings
 
         def guarded(read: Callable[[], Any]) -> Any:
+            refuse_fork(self._owner_pid)
             try:
                 if settings.limits.statement_timeout_ms:
                     with self._limited(lambda: lambda: stop(cursor)):
