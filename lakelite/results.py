@@ -141,7 +141,10 @@ class Result:
             raise
 
     def close(self) -> None:
-        """Frees the cursor and the snapshot that it reads, after a reading that goes on in another thread. Again, or in a forked child: nothing happens."""
+        """Frees the cursor and the snapshot that it reads, after a reading that goes on in another thread.
+
+        Again, or in a forked child: nothing happens.
+        """
         if os.getpid() != self._owner_pid:
             return
         with self._lock:

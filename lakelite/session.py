@@ -36,6 +36,7 @@ from lakelite.storage.locks import refuse_fork
 from lakelite.timeouts import Watch
 from lakelite.transaction.commit import CommitResult
 from lakelite.transaction.execution import Call, Stream
+from lakelite.transaction.nameable import nameable
 from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.views import sound
 from lakelite.transfer import export, take_in
@@ -57,7 +58,6 @@ class Session:
         self._owner_pid = os.getpid()
         self._tx: Transaction | None = None
         self._blocks: set[object] = set()
-        self._text = ""
         self._where = Where("")
         self._results: weakref.WeakSet[Result | Batches] = weakref.WeakSet()
         self._views: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
@@ -111,11 +111,9 @@ class Session:
     @contextmanager
     def _statement(self, text: str, variables: Variables | None = None) -> Iterator[None]:
         """One statement at a time, in the process that opened the session; errors of other libraries become ours."""
-        with self.exclusive():
-            self._text = text
-            with self._watch.interruptible(), self._framed(text, variables):
-                self.lake.trim()
-                yield
+        with self.exclusive(), self._watch.interruptible(), self._framed(text, variables):
+            self.lake.trim()
+            yield
 
     @contextmanager
     def _framed(self, text: str, variables: Variables | None = None) -> Iterator[None]:
@@ -131,7 +129,7 @@ class Session:
     def _names(self) -> Names:
         view = self.lake.view
         namespace = self._tx.work.namespace if self._tx else view.namespace if view else None
-        return NO_NAMES if namespace is None else self.lake.names(namespace)
+        return NO_NAMES if namespace is None else nameable(self.lake.engine, namespace)
 
     def _dispatch(self, statement: st.Statement, values: Mapping[str, Any]) -> Result:
         operation = statement.operation
@@ -238,8 +236,6 @@ class Session:
                 tx.discard()
                 return Result(None)
             return Result(None, messages=self._land(tx))
-        except Exception as error:
-            reraise(error, self._text, self._names())
         finally:
             self.lake.unpin(tx)
 

@@ -70,6 +70,8 @@ def mapped(text: str = "", names: Callable[[], Names] = lambda: NO_NAMES) -> Ite
 
 def _show_place(error: Error, text: str) -> None:
     """The place of the clause, name or call that an error is about, if it has none yet and that stands in the text once."""
+    if error.context is not None:  # the text is not that of the statement that failed
+        return
     if error.position is None:
         error.position = clause(error.message, text)
     if error.position is None and isinstance(error, ProgrammingError | NotSupportedError):
