@@ -5,6 +5,7 @@ Owns how such a stream ends: read to its end, after an error, closed or collecte
 
 from __future__ import annotations
 
+import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from lakelite.errors import InterfaceError
 from lakelite.forks import never_ended_by_a_child
 from lakelite.mapping.engine_errors import carried
+from lakelite.storage.locks import refuse_fork
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,6 +39,7 @@ class Batches(Iterator["pa.RecordBatch"]):
         self._release: Callable[[], None] | None = release
         self.owner: object = None
         self._ended = False
+        self._owner_pid = os.getpid()
         self._lock = threading.RLock()
 
     def reader(self) -> pa.RecordBatchReader:
@@ -46,6 +49,7 @@ class Batches(Iterator["pa.RecordBatch"]):
         return pa.RecordBatchReader.from_batches(self.schema, self)
 
     def __next__(self) -> pa.RecordBatch:
+        refuse_fork(self._owner_pid)
         with self._lock:
             reader = self._reader
             if reader is None and not self._ended:
@@ -65,7 +69,9 @@ class Batches(Iterator["pa.RecordBatch"]):
             raise
 
     def close(self) -> None:
-        """Frees the snapshot, after a reading that goes on in another thread. Again: nothing happens."""
+        """Frees the snapshot, after a reading that goes on in another thread. Again, or in a forked child: nothing happens."""
+        if os.getpid() != self._owner_pid:
+            return
         with self._lock:
             reader, self._reader = self._reader, None
             release, self._release = self._release, None

@@ -36,10 +36,12 @@ class Error(Exception):
     """Base of every error that lakelite raises.
 
     Attributes: `message` (one or more sentences), `hint` (what to do, or None), `position` (where in the SQL text, or
-    None), `sqlstate` (five characters, or None).
+    None), `sqlstate` (five characters, or None), `context` (how it came to the error, where that is not the statement that was run but
+    an earlier one of its transaction, in whose text `position` is then; else None).
     """
 
     sqlstate: str | None = None
+    context: str | None = None
 
     def __init__(self, message: str, *, hint: str | None = None, position: Position | None = None) -> None:
         super().__init__(message)
@@ -49,12 +51,15 @@ class Error(Exception):
 
     def within(self, script: str, start: int, number: int | None) -> None:
         """Says where in a script the error belongs, whose statement `number` (None: it has only one) begins at the character `start`."""
-        self.position = _in_script(self.position, script, start, number)
+        if self.context is None or self.position is None:
+            self.position = _in_script(self.position, script, start, number)
 
     def __str__(self) -> str:
         text = self.message
         if self.position is not None:
             text += f"\n{self.position.render()}"
+        if self.context:
+            text += f"\n{self.context}"
         if self.hint:
             text += f"\nHint: {self.hint}"
         return text
@@ -211,8 +216,8 @@ class Conflict:
         parts = [
             f"transaction conflict ({self.kind}) on table {self.table}: {self.explanation}",
             f"  winner: snapshot {self.winner_snapshot_id}, committed {self.winner_committed_at}{who}:",
-            f"    {_on_one_line(self.winner_statement)}",
-            f"  yours: {_on_one_line(self.statement)}",
+            f"    {on_one_line(self.winner_statement)}",
+            f"  yours: {on_one_line(self.statement)}",
         ]
         if self.rows is not None:
             parts.append(f"  rows changed by the winner: {self.rows}" + (f" ({', '.join(self.keys)})" if self.keys else ""))
@@ -221,7 +226,8 @@ class Conflict:
         return "\n".join(map(_wrapped, parts))
 
 
-def _on_one_line(statement: str) -> str:
+def on_one_line(statement: str) -> str:
+    """A statement without line breaks, and of a long one the beginning."""
     text = " ".join(statement.split())
     return text if len(text) <= SHOWN_STATEMENT else text[: SHOWN_STATEMENT - 1] + "…"
 

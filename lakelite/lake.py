@@ -8,31 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-import duckdb
-
 from lakelite.catalog.store import Catalog
-from lakelite.catalog.system import VIEWS
-from lakelite.contents import Namespace
 from lakelite.maintenance.compaction import Progress
-from lakelite.mapping.names import Names
-from lakelite.model import MAIN, RESERVED_SCHEMA, Branch, Isolation
+from lakelite.model import MAIN, Branch, Isolation
 from lakelite.opening import Opened
 from lakelite.settings import DUCKDB_SETTINGS, OF_CONNECTION, Settings
 from lakelite.storage import files
 from lakelite.storage.engine import Engine
 from lakelite.storage.files import LakePaths
 from lakelite.storage.leases import SessionLease
-from lakelite.storage.temporary import Temporaries
 from lakelite.transaction import commit as committing
 from lakelite.transaction.execution import Execution, MergeReport
 from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.view import LakeView
 
 VERSIONS_KEPT = 64
-_KNOWN = {
-    "function": "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_name ~ '^[a-z]'",
-    "type": "SELECT DISTINCT type_name FROM duckdb_types() WHERE type_name ~ '^[a-z]'",
-}
 _DUCKDB_SETTINGS = "SELECT lower(name), value, description FROM duckdb_settings()"
 
 
@@ -60,23 +50,6 @@ class Lake:
         self._locks_held = 0
         self._transactions = 0
         self._numbers = 0
-
-    def names(self, namespace: Namespace, temporaries: Temporaries) -> Names:
-        """What a statement can name, for the words of its error."""
-        tables = {f"{RESERVED_SCHEMA}.{name}": tuple(column for column, _ in view.columns) for name, view in VIEWS.items()}
-        tables |= {t.qualified: tuple(c.name for c in t.columns) for t in namespace.tables.values() if t.view is None}
-        tables |= {v.qualified: tuple(self.engine.columns_of_view(v)) for v in namespace.views}
-        own = self.engine.temporary
-        tables |= {t.name: tuple(row[0] for row in own.columns(t)) for t in temporaries.by_name.values() if not t.is_view}
-        views = [v.name for v in namespace.views] + [t.name for t in temporaries.by_name.values() if t.is_view]
-        return Names(tables, [s.name for s in namespace.schemas.values()], self._known, self.engine.frames.described, views)
-
-    def _known(self, kind: str) -> list[str]:
-        """DuckDB's functions or types; none where it cannot say: another error is being told, which matters more."""
-        try:
-            return [name for (name,) in self.engine.do(_KNOWN[kind])]
-        except duckdb.Error:
-            return []
 
     # Transactions and what they read.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -44,6 +45,7 @@ class Result:
         self._guard = guard
         self._release = release
         self._again = again
+        self._owner_pid = os.getpid()
         self._lock = threading.RLock()  # DuckDB refuses a second call on a cursor, instead of waiting
 
     @classmethod
@@ -139,7 +141,12 @@ class Result:
             raise
 
     def close(self) -> None:
-        """Frees the cursor and the snapshot that it reads, after a reading that goes on in another thread. Again: nothing happens."""
+        """Frees the cursor and the snapshot that it reads, after a reading that goes on in another thread.
+
+        Again, or in a forked child: nothing happens.
+        """
+        if os.getpid() != self._owner_pid:
+            return
         with self._lock:
             self._cursor = None
             release, self._release = self._release, None

@@ -38,6 +38,7 @@ from lakelite.timeouts import Watch
 from lakelite.transaction import temporary
 from lakelite.transaction.commit import CommitResult
 from lakelite.transaction.execution import Call, Stream
+from lakelite.transaction.nameable import nameable
 from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.views import sound
 from lakelite.transfer import export, take_in
@@ -59,7 +60,6 @@ class Session:
         self._owner_pid = os.getpid()
         self._tx: Transaction | None = None
         self._blocks: set[object] = set()
-        self._text = ""
         self._where = Where("")
         self._results: weakref.WeakSet[Result | Batches] = weakref.WeakSet()
         self._views: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
@@ -113,11 +113,9 @@ class Session:
     @contextmanager
     def _statement(self, text: str, variables: Variables | None = None) -> Iterator[None]:
         """One statement at a time, in the process that opened the session; errors of other libraries become ours."""
-        with self.exclusive():
-            self._text = text
-            with self._watch.interruptible(), self._framed(text, variables):
-                self.lake.trim()
-                yield
+        with self.exclusive(), self._watch.interruptible(), self._framed(text, variables):
+            self.lake.trim()
+            yield
 
     @contextmanager
     def _framed(self, text: str, variables: Variables | None = None) -> Iterator[None]:
@@ -133,7 +131,7 @@ class Session:
     def _names(self) -> Names:
         view = self.lake.view
         namespace = self._tx.work.namespace if self._tx else view.namespace if view else None
-        return NO_NAMES if namespace is None else self.lake.names(namespace, self._temporaries)
+        return NO_NAMES if namespace is None else nameable(self.lake.engine, namespace, self._temporaries)
 
     def _dispatch(self, statement: st.Statement, values: Mapping[str, Any]) -> Result:
         operation = statement.operation
@@ -243,8 +241,6 @@ class Session:
                 tx.discard()
             self.lake.engine.temporary.current = tx.execution.temporaries
             return Result(None, messages=messages)
-        except Exception as error:
-            reraise(error, self._text, self._names())
         finally:
             self.lake.unpin(tx)
 
@@ -385,6 +381,7 @@ class Session:
         settings = self.lake.settings
 
         def guarded(read: Callable[[], Any]) -> Any:
+            refuse_fork(self._owner_pid)
             try:
                 if settings.limits.statement_timeout_ms:
                     with self._limited(lambda: lambda: stop(cursor)):

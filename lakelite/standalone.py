@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import duckdb
-
 from lakelite import answers, errors
 from lakelite.bounds import limits_of
 from lakelite.errors import DataError, NotSupportedError, OperationalError, ProgrammingError
@@ -23,7 +21,7 @@ from lakelite.transaction import rehearse
 from lakelite.transaction.execution import Call, find_table
 from lakelite.transaction.transaction import Transaction
 
-_BARE_WORDS = re.compile(r"[\w\s]+")
+_BARE_WORDS = re.compile(r"[^\W\d]\w*(?:\s+[^\W\d]\w*)*")
 
 
 def run(lake: Lake, tx: Transaction | None, operation: st.Operation, call: Call, *, read_only: bool) -> Result:
@@ -68,7 +66,7 @@ def _set_option(lake: Lake, tx: Transaction | None, operation: st.SetOption, cal
                 hint="its statements may have to run again; set it before BEGIN",
             )
         text = literal(str(_setting_value(lake, operation.value, call))) if operation.value and call.values else operation.value
-        lake.engine.do(f"RESET GLOBAL {name}" if text is None else f"SET GLOBAL {name} = {text}")
+        lake.engine.run(f"RESET GLOBAL {name}" if text is None else f"SET GLOBAL {name} = {text}")
         return
     if operation.for_lake:
         check_alone("SET GLOBAL", tx, read_only=read_only)
@@ -102,13 +100,13 @@ def read_only_error(*, of_connection: bool) -> OperationalError:
 
 
 def _setting_value(lake: Lake, text: str, call: Call) -> Any:
-    """What an expression gives, or the text of bare words, such as snapshot."""
-    try:
-        return lake.engine.do(f"SELECT {text}", call.values)[0][0]
-    except duckdb.Error:
-        if not _BARE_WORDS.fullmatch(text):
-            raise
+    """The text of bare words, such as snapshot, or what an expression gives. NotSupportedError: it reads a table."""
+    if _BARE_WORDS.fullmatch(text) and text.upper() != "NULL":
         return text
+    expression = f"SELECT {text}"
+    if lake.engine.table_names(expression):
+        raise NotSupportedError("the value of a setting cannot be read from a table", hint="fetch it first, and pass it as a parameter: SET name = ?")
+    return lake.engine.without_tables(expression, call.values)
 
 
 def _look(lake: Lake, tx: Transaction | None, operation: st.Operation, call: Call) -> Result:

@@ -75,8 +75,9 @@ def _show_place(error: Error, text: str, names: Names) -> None:
     """The place of the clause, name or call that an error is about, if it has none yet and that is sure."""
     if error.position is not None or not text or names.reads_view(text):
         return
-    if error.position is None:
-        error.position = clause(error.message, text)
+    if error.context is not None:  # the text is not that of the statement that failed
+        return
+    error.position = clause(error.message, text)
     if error.position is None and isinstance(error, ProgrammingError | NotSupportedError):
         named = _NAMED.search(error.message)
         error.position = only_place(text, named[1]) if named else None

@@ -24,6 +24,7 @@ from lakelite.transaction import constraints, keys, match, row_ids
 from lakelite.transaction.delta import Delta
 from lakelite.transaction.record import Logged
 from lakelite.transaction.run import run
+from lakelite.transaction.running_again import running_again
 from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.view import LakeView
 
@@ -97,8 +98,11 @@ def _colliding(tx: Transaction, tables: Mapping[int, ch.TableChange], deltas: Ma
     """The tables in which a winner took a key of the transaction's first, at level `snapshot`; at the others an IntegrityError."""
     found = {k: keys.collision(tx, _staged(tables[k]), delta) for k, delta in deltas.items()}
     if tx.isolation != "snapshot":
-        for one in filter(None, found.values()):
-            raise constraints.duplicate_key(*one)
+        for table_id, one in found.items():
+            if one is not None:
+                wrote = [entry for entry in tx.log if table_id in entry.target]
+                tx.failed_again = wrote[0] if len(wrote) == 1 else None
+                raise constraints.duplicate_key(*one)
     return {k for k, one in found.items() if one is not None}
 
 
@@ -223,12 +227,13 @@ def _reevaluated(
     for entry in tx.log:
         operation = _on_rows(entry)
         if operation is not None and entry.table is not None and entry.table.table_id in states:
-            if isinstance(operation, st.Delete | st.Update) and match.finds_nothing(
-                execution, work, states[entry.table.table_id].table, operation, entry.call
-            ):
-                continue
-            with tx.moment(operation, entry.call):
-                work = run(execution, work, operation, entry.call).work
+            with running_again(tx, entry):
+                if isinstance(operation, st.Delete | st.Update) and match.finds_nothing(
+                    execution, work, states[entry.table.table_id].table, operation, entry.call
+                ):
+                    continue
+                with tx.moment(operation, entry.call):
+                    work = run(execution, work, operation, entry.call).work
     return work.changes.tables
 
 

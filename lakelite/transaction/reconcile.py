@@ -28,6 +28,7 @@ from lakelite.transaction.meetings import Candidate, Effect, Winner
 from lakelite.transaction.rebase import Rebased, delta_of, rebase
 from lakelite.transaction.record import Differing, Event, Failed, Logged, Undone, looks, returning
 from lakelite.transaction.resolve import Resolution, Verdict
+from lakelite.transaction.running_again import told_of
 from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.unaffected import is_unaffected
 from lakelite.transaction.view import LakeView
@@ -190,6 +191,11 @@ def take(tx: Transaction, step: Step) -> tuple[Resolution, ...]:
     """Brings the transaction to the head of the step; returns the ledger's lines. Raises where what was handed out would differ."""
     if step.head.snapshot_id == tx.base.snapshot_id:
         return ()
+    with told_of(tx, step.winners):
+        return _taken(tx, step)
+
+
+def _taken(tx: Transaction, step: Step) -> tuple[Resolution, ...]:
     verdict = step.verdict
     if verdict.outcome == "supersede":
         return _superseded(tx, step)

@@ -31,6 +31,7 @@ from lakelite.transaction.execution import Call, Done, Execution, Stream
 from lakelite.transaction.named import views_mentioned
 from lakelite.transaction.record import Differing, Event, Failed, Logged, Looked, Undone, constants, holds_for, statements, undone
 from lakelite.transaction.run import READS_ONLY, again, run
+from lakelite.transaction.running_again import running_again
 from lakelite.transaction.savepoints import Mark, Savepoint, newest, of_blocks
 from lakelite.transaction.view import LakeView
 
@@ -38,7 +39,7 @@ from lakelite.transaction.view import LakeView
 class Transaction:
     """Lives from BEGIN (or the first statement) to COMMIT or ROLLBACK. Used by one thread at a time.
 
-    `events`: what it did, in order.
+    `events`: what it did, in order. `failed_again`: the statement that failed when it ran once more on a newer snapshot.
     """
 
     def __init__(self, execution: Execution, *, explicit: bool, isolation: Isolation, read_only: bool, now_us: int) -> None:
@@ -51,6 +52,7 @@ class Transaction:
         self.attempts = 1
         self.correction = 0  # by how much winners changed the number of rows that the statements were told to have changed
         self.events: list[Event] = []
+        self.failed_again: Logged | None = None
         self.work = ch.Work(execution.view.namespace, ch.ChangeSet())
         self._savepoints: list[Savepoint] = []
         self._readers: set[object] = set()
@@ -302,6 +304,7 @@ class Transaction:
                         raise
                     except (duckdb.Error, Error):  # what went well once and was taken back does not fail now
                         differing.append(Differing("error changed", event.text, frozenset()))
+                        self.failed_again = None
                     self._take_back(mark)
                 case Looked():
                     if (event.saw_own or event.tables & touched) and not self._same(event, self.execution, self.work):
@@ -312,14 +315,16 @@ class Transaction:
                         differing.append(Differing("error changed", event.text, frozenset()))
                     self.events.append(event)
                 case Logged() if event.is_constant and holds_for(event, self._target(event.operation)):
-                    self.work = again(self.execution, self.work, event.operation, event.call, event.constant, event.rowcount).work
+                    with running_again(self, event):
+                        self.work = again(self.execution, self.work, event.operation, event.call, event.constant, event.rowcount).work
                     self.events.append(event)
                 case Logged() if event.is_constant and self.explicit and not event.repeatable:
                     differing.append(Differing("external data", event.call.text, frozenset({event.table.table_id} if event.table else ())))
                     self.events.append(event)
                 case Logged():
                     before, told = self.work, event.returned if self.promises_rows else None
-                    done = self.run(event.operation, event.call, event.many, told)
+                    with running_again(self, event):
+                        done = self.run(event.operation, event.call, event.many, told)
                     if told is not None and not self._returns_again(event, told, done, before):
                         differing.append(Differing("read changed", event.call.text, event.tables | event.target))
                     if self.promises_all and done.rowcount != event.rowcount:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import lakelite
@@ -224,6 +226,58 @@ def test_a_cursor_of_a_forked_child_is_refused(con: lakelite.Connection) -> None
         os._exit(refused)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 5
     assert cursor.fetchall() == [(2,), (3,)]
+
+
+def _says_in_a_child(use: Callable[[], object]) -> str:
+    """What `use` raises in a forked child."""
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads
+        pid = os.fork()
+    if pid == 0:
+        signal.alarm(20)
+        try:
+            use()
+        except Exception as error:
+            os.write(writing, f"{type(error).__name__}: {error}".encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        said = pipe.read()
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    return said
+
+
+def test_a_stream_of_a_forked_child_is_refused(con: lakelite.Connection) -> None:
+    con.execute("insert into t select range, null from range(100000)")
+    reader = con.execute("from t").fetch_record_batch(100)
+    begun = con.execute("from t").fetch_record_batch(100)
+    begun.read_next_batch()
+    stream = pa.RecordBatchReader.from_stream(con.execute("from t"))  # what other libraries read
+    for one in (reader, begun):
+        assert _says_in_a_child(one.read_next_batch).startswith("InterfaceError: this connection was opened in another process")
+    assert "this connection was opened in another process" in _says_in_a_child(stream.read_next_batch)
+    assert "this connection was opened in another process" in _says_in_a_child(con.execute("from t").fetch_record_batch)
+    assert reader.read_all().num_rows == stream.read_all().num_rows == 100003
+
+
+def test_closing_what_another_thread_read_when_the_child_was_forked_does_not_wait(con: lakelite.Connection) -> None:
+    cursor = con.execute("from t")
+    assert cursor._result is not None
+    held = cursor._result._lock
+    taken, free = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with held:
+            taken.set()
+            free.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    taken.wait()
+    assert _says_in_a_child(cursor.close) == ""
+    free.set()
+    thread.join()
 
 
 FORKED = """

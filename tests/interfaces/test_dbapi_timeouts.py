@@ -31,6 +31,8 @@ def con(lake: lakelite.Connection) -> lakelite.Connection:
         f"update t set a = ({LONG})",
         f"create table u as {LONG}",
         f"copy ({LONG}) to '/dev/null' (format csv)",
+        f"set statement_timeout_ms = ({LONG})",
+        f"set author = ({LONG})::varchar",
     ],
 )
 @pytest.mark.parametrize("explicit", [False, True])

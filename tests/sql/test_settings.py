@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -157,3 +158,34 @@ def test_what_is_read_only_is_named(tmp_path: Path) -> None:
         con.execute("INSERT INTO t VALUES (1)")
     with lakelite.connect(tmp_path / "lake", read_only=True) as con, pytest.raises(lakelite.OperationalError, match="this connection is read-only"):
         con.execute("INSERT INTO t VALUES (2)")
+
+
+@pytest.mark.parametrize("words", ["user", "ana", "current_date", "ana maria", "user name", "Now"])
+def test_bare_words_are_a_text(lake: lakelite.Connection, words: str) -> None:
+    lake.execute(f"SET author = {words}")
+    assert value(lake, "author") == words
+
+
+def test_an_expression_is_evaluated_and_null_empties(lake: lakelite.Connection) -> None:
+    lake.execute("SET author = 'a' || upper('na')")
+    assert value(lake, "author") == "aNA"
+    lake.execute("SET statement_timeout_ms = 60 * 1000")
+    assert value(lake, "statement_timeout_ms") == "60000"
+    lake.execute("SET author = null")
+    assert value(lake, "author") == ""
+
+
+def test_a_setting_is_not_read_from_a_table(lake: lakelite.Connection) -> None:
+    lake.execute("CREATE TABLE t (a VARCHAR)")
+    with pytest.raises(lakelite.NotSupportedError, match="cannot be read from a table"):
+        lake.execute("SET author = (SELECT max(a) FROM t)")
+
+
+def test_interrupt_stops_the_value_of_a_setting(lake: lakelite.Connection) -> None:
+    long = "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE hash(a.range, b.range) % 7 = 3"
+    timer = threading.Timer(0.3, lake.interrupt)
+    timer.start()
+    with pytest.raises(lakelite.OperationalError, match="interrupted"):
+        lake.execute(f"SET author = ({long})::VARCHAR")
+    timer.join()
+    assert value(lake, "author") == ""
