@@ -11,7 +11,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakelite.catalog.store import Catalog, check_catalog, open_catalog
+from lakelite.catalog.opened import check_catalog, open_catalog
+from lakelite.catalog.store import Catalog
 from lakelite.errors import CannotOpen, OperationalError
 from lakelite.model import Limits
 from lakelite.storage import files

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lakelite import deletion
-from lakelite.catalog.store import Catalog, columns_by_table
+from lakelite.catalog.decoding import columns_by_table
+from lakelite.catalog.store import Catalog
 from lakelite.model import Column, Fragment, Table, fold
 
 

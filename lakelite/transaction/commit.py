@@ -16,7 +16,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 from lakelite import steps
-from lakelite.catalog.store import Catalog, CommitFailed, open_catalog
+from lakelite.catalog.opened import open_catalog
+from lakelite.catalog.store import Catalog, CommitFailed
 from lakelite.contents import Clutter, TableState
 from lakelite.errors import CommitUnknown, Error
 from lakelite.language.tokens import without_leading_comments

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakelite import composition, deletion
-from lakelite.catalog.store import OF_TABLE, Writer
+from lakelite.catalog.decoding import OF_TABLE
+from lakelite.catalog.store import Writer
 from lakelite.composition import Composition
 from lakelite.contents import Clutter, TableState
 from lakelite.errors import InternalError

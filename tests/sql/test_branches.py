@@ -383,8 +383,8 @@ def make_old(path: Path) -> None:
     import pyarrow as pa
 
     from lakelite import deletion
+    from lakelite.catalog.opened import APPLICATION_ID
     from lakelite.catalog.queries import migrations
-    from lakelite.catalog.store import APPLICATION_ID
 
     for folder in ("data", "leases", "tmp"):
         (path / folder).mkdir(parents=True)

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import lakelite
-from lakelite.catalog import store
+from lakelite.catalog.opened import open_catalog
 from lakelite.catalog.queries import migrations, queries
-from lakelite.catalog.store import Catalog, CommitFailed, open_catalog
+from lakelite.catalog.store import Catalog, CommitFailed
 from lakelite.errors import CannotOpen, DataError, InternalError, OperationalError
 from lakelite.storage.locks import CommitLock
 
@@ -101,7 +101,7 @@ def test_a_page_that_is_damaged_is_found_before_the_commit_lock_is_taken(tmp_pat
     with pytest.raises(CannotOpen, match="damaged"):
         lakelite.connect(path)
     monkeypatch.undo()
-    monkeypatch.setattr(store, "CHECKED_BYTES", len(content) - 1)  # a large one is not read as a whole
+    monkeypatch.setattr(opened, "CHECKED_BYTES", len(content) - 1)  # a large one is not read as a whole
     lakelite.connect(path).close()
 
 
