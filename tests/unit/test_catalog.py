@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import lakelite
+from lakelite.catalog import opened
 from lakelite.catalog.opened import open_catalog
 from lakelite.catalog.queries import migrations, queries
 from lakelite.catalog.store import Catalog, CommitFailed
