@@ -27,7 +27,7 @@ from lakelite.storage.scan import Addressed
 from lakelite.storage.statistics import candidates
 from lakelite.transaction import changes as ch
 from lakelite.transaction.execution import Call, Execution
-from lakelite.transaction.source import QUERY_WORD, Reads, execute, prepare, render, used_values
+from lakelite.transaction.source import QUERY_WORD, Reads, execute, first_of_each, prepare, render, used_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -162,7 +162,7 @@ def _one_of_many(matches: str, assigned: Sequence[int]) -> str:
     """A row that several source rows match is updated once. DuckDB takes any of them; here it is the one with the smallest new values,
     in the order of the columns, so that it is the same whenever the statement runs again."""
     order = ", ".join(f"_lake_{i}" for i in assigned)
-    return f"SELECT * FROM ({matches}) QUALIFY row_number() OVER (PARTITION BY _lake_s, _lake_p ORDER BY {order}) = 1"
+    return first_of_each(f"({matches})", "_lake_s, _lake_p", order)
 
 
 def versions(execution: Execution, table: Table, sql: str, scan: Addressed, call: Call) -> Matched:

@@ -27,7 +27,7 @@ from lakelite.transaction import merge_target, returning
 from lakelite.transaction.execution import Call, Done, Execution, find_table
 from lakelite.transaction.match import TARGET, addresses, unqualified
 from lakelite.transaction.merge_target import Source
-from lakelite.transaction.source import Reads, execute, prepare, render, used_values
+from lakelite.transaction.source import Reads, execute, first_of_each, prepare, render, used_values
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -305,7 +305,7 @@ def _outcome(frame: _Frame) -> _Outcome:
     if counts["update"] > sum(map(len, updated.values())) or any(k in deleted and deleted[k] & p for k, p in updated.items()):
         _refuse_twice(frame)
         updated = {k: left for k, p in updated.items() if (left := p - deleted[k] if k in deleted else p)}
-        rows = f"{rows} AND {_NOT_DELETED.format(_is(frame, 'delete'))} QUALIFY row_number() OVER (PARTITION BY _lake_s, _lake_p) = 1"
+        rows = first_of_each(f"({rows} AND {_NOT_DELETED.format(_is(frame, 'delete'))})", "_lake_s, _lake_p")
     versions = _staged(frame, rows, keeps_ids=True) if updated else ()
     inserted = _staged(frame, f"SELECT * FROM {_ROWS} WHERE {_is(frame, 'insert')}", keeps_ids=False) if counts["insert"] else ()
     return _Outcome(deleted, updated, versions, inserted, sum(counts.values()))

@@ -165,6 +165,13 @@ def _value(column: Column, given: str | None) -> str:
     return f"CAST({value} AS {column.type})"
 
 
+def first_of_each(rows: str, group: str, order: str = "") -> str:
+    """A SELECT of one row of each group, the first in that order. The second window function keeps DuckDB (2.0.1) from making an arg_min
+    of the whole row of it, which turns a -0.0 of any of its columns into 0.0."""
+    first = f"row_number() OVER (PARTITION BY {group}{f' ORDER BY {order}' if order else ''}) = 1"
+    return f"SELECT * FROM {rows} QUALIFY {first} AND count(*) OVER (PARTITION BY {group}) > 0"
+
+
 def check_targets(table: Table, columns: Sequence[str] | None, given: Sequence[str]) -> list[str]:
     """The target column of each given one, or the error that DuckDB would give."""
     targets = [c.name for c in table.visible] if columns is None else list(columns)

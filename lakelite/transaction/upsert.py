@@ -200,7 +200,7 @@ def _changed(execution: Execution, work: ch.Work, operation: st.Insert, proposed
     names = key_lookup.key_names(table, key)
     theirs = execution.engine.addressed(proposed.there, [f for fragments_, _ in proposed.near[key].places for f in fragments_])
     ours = execution.engine.addressed(proposed.rows, proposed.rows.fragments.values())
-    first = f"SELECT * FROM ({ours.sql}) QUALIFY row_number() OVER (PARTITION BY {', '.join(map(quote, names))} ORDER BY {ours.position}) = 1"
+    first = source.first_of_each(f"({ours.sql})", ", ".join(map(quote, names)), ours.position)
     excluded = ", ".join(f"{quote(c.name)} := p.{quote(c.name)}" for c in table.columns)
     same = " AND ".join(f"p.{quote(name)} = t.{quote(name)}" for name in names)
     alias = quote(operation.alias or table.name)
