@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import duckdb
 
-from lakelite.errors import DataError, InterfaceError, ProgrammingError
+from lakelite.errors import DataError, Error, InterfaceError, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.language.tokens import is_number
 from lakelite.mapping.names import did_you_mean, listed
@@ -55,6 +55,18 @@ def values_of(statement: st.Statement, parameters: Parameters) -> dict[str, Any]
         message = f"the statement has {wanted} parameter{'' if wanted == 1 else 's'}, but the number of values is {len(given)}"
         raise ProgrammingError(message, hint="a parameter is ? or $1, or with a mapping $name or :name")
     return {p: _plain(given[int(p) - 1]) for p in statement.parameters}
+
+
+def values_of_sets(statement: st.Statement, parameter_sets: Sequence[Parameters]) -> list[dict[str, Any]]:
+    """The same for each of several sets; the error says which one does not fit, counted from 1."""
+    found: list[dict[str, Any]] = []
+    for number, parameters in enumerate(parameter_sets, 1):
+        try:
+            found.append(values_of(statement, parameters))
+        except Error as error:
+            error.message = f"parameter set {number}: {error.message}"
+            raise
+    return found
 
 
 def path_of(operation: st.Export | st.Import, values: Mapping[str, Any]) -> Path:

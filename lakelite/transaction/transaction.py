@@ -31,6 +31,7 @@ from lakelite.transaction.record import Differing, Event, Failed, Logged, Looked
 from lakelite.transaction.run import READS_ONLY, again, run
 from lakelite.transaction.running_again import running_again
 from lakelite.transaction.savepoints import Mark, Savepoint, newest, of_blocks
+from lakelite.transaction.sets import run_sets
 from lakelite.transaction.view import LakeView
 
 
@@ -111,13 +112,6 @@ class Transaction:
         tables = done.tables | (frozenset() if rows_of is None else {rows_of.table_id})
         changes = done.work.changes.with_shown(tables, call.text, self.work.changes)
         return replace(done, work=replace(done.work, changes=changes), tables=tables)
-
-    def run_sets(self, operation: st.Operation, text: str, sets: Sequence[Mapping[str, Any]]) -> int:
-        """A statement once for each parameter set, an INSERT … VALUES for all at once; returns the rows changed."""
-        if len(sets) > 1 and isinstance(operation, st.Insert) and operation.is_values and not (operation.overwrite or operation.on_conflict):
-            return self.run(operation, Call(text, {}), sets).rowcount
-        counts = [self.run(operation, Call(text, values)).rowcount for values in sets]
-        return counts[0] if len(counts) == 1 else sum(counts)
 
     @contextlib.contextmanager
     def statement(self, operation: st.Operation, text: str, sets: Sequence[Mapping[str, Any]]) -> Iterator[None]:
@@ -314,7 +308,7 @@ class Transaction:
         """Whether a statement gives the error that it gave."""
         mark = self.mark()
         try:
-            self.run_sets(failed.operation, failed.text, failed.sets)
+            run_sets(self, failed.operation, failed.text, failed.sets)
         except duckdb.InterruptException:
             raise
         except Exception as error:
