@@ -8,6 +8,7 @@ from lakelite.language import statements as st
 from lakelite.language.tokens import shown_name
 from lakelite.mapping.names import did_you_mean
 from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Constraint, Table, fold, literal
+from lakelite.parameters import limit_of
 from lakelite.transaction import views
 from lakelite.transaction.changes import Work
 from lakelite.transaction.execution import Call, Execution, find_relation, missing_schema
@@ -36,7 +37,7 @@ def answer(operation: st.Operation, execution: Execution, work: Work, call: Call
             return look.describe_table(found if found.view is None else views.described(execution, work, found))
         case st.DescribeHistory():
             table = find_relation(work, operation.target, call) if operation.target else None
-            return look.describe_history(execution.catalog, execution.view.snapshot_id, table, operation.limit)
+            return look.describe_history(execution.catalog, execution.view.snapshot_id, table, limit_of(operation, call.values))
         case st.ShowSettings():
             return _settings(operation.name, execution, work)
     raise NotSupportedError(f"{type(operation).__name__} is not supported")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,8 +13,10 @@ import duckdb
 
 from lakelite.errors import DataError, Error, InterfaceError, ProgrammingError
 from lakelite.language import statements as st
+from lakelite.language.control import LIMIT_DIGITS
 from lakelite.language.tokens import is_number
 from lakelite.mapping.names import did_you_mean, listed
+from lakelite.model import MOST_HOURS
 
 Parameters = Mapping[str, Any] | Sequence[Any] | None
 
@@ -75,6 +78,28 @@ def path_of(operation: st.Export | st.Import, values: Mapping[str, Any]) -> Path
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise ProgrammingError("the path has to be a text", hint="pass str(path)")
     return Path(os.fsdecode(path))
+
+
+def limit_of(operation: st.DescribeHistory, values: Mapping[str, Any]) -> int | None:
+    """The LIMIT of DESCRIBE HISTORY; DataError if its parameter is no whole number from 0."""
+    if not isinstance(operation.limit, str):
+        return operation.limit
+    limit = values[operation.limit]
+    if not isinstance(limit, int) or isinstance(limit, bool) or not 0 <= limit < 10**LIMIT_DIGITS:
+        raise DataError("the LIMIT of DESCRIBE HISTORY is a whole number, 0 or more")
+    return limit
+
+
+def hours_of(operation: st.Vacuum, values: Mapping[str, Any]) -> float | None:
+    """For how long VACUUM retains; DataError if its parameter is no number from 0."""
+    if not isinstance(operation.retain_hours, str):
+        return operation.retain_hours
+    hours = values[operation.retain_hours]
+    fits = isinstance(hours, int | float) and not isinstance(hours, bool)
+    fits = fits or (isinstance(hours, Decimal) and hours.is_finite())
+    if not fits or not 0 <= hours <= MOST_HOURS:
+        raise DataError(f"RETAIN takes a number of hours from 0 to {MOST_HOURS}")
+    return float(hours)
 
 
 def explain_colon(error: ProgrammingError, text: str, parameters: Parameters) -> None:
