@@ -71,7 +71,10 @@ class Lake:
             self.all_settings,
             self.branch.branch_id,
             merge=self.merge,
+            temporaries=self.engine.temporary.current,
         )
+        if explicit:
+            self.engine.temporary.freeze()
         return Transaction(execution, explicit=explicit, isolation=isolation, read_only=read_only, now_us=committing.now_us())
 
     def unpin(self, tx: Transaction) -> None:

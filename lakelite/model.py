@@ -264,6 +264,19 @@ class Conjunct:
 
 
 @dataclass(frozen=True, slots=True)
+class FileColumn:
+    """How an adopted file has a column: under which `name`; or it lacks it (None), and `value` is the one of its rows, as text (None: NULL).
+
+    `type`: the stored type that the column had then.
+    """
+
+    field_id: int
+    name: str | None
+    value: str | None
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fragment:
     """An immutable set of rows of one table. A row address is (fragment_id, position).
 
@@ -271,6 +284,7 @@ class Fragment:
     (parquet only). `has_row_ids`: rows carry a stored `_row_id` (NULL: first_row_id + position). `first_row_id` is 0
     while it is not known: the rows are new, and the commit gives them their ids. `born`: the snapshot that brought it (None: staged).
     `partition`: what all its rows share, each value as text (None: NULL); empty where they were not divided.
+    `columns`: of an adopted file, which has no field ids; none of any other.
     """
 
     fragment_id: int
@@ -285,6 +299,7 @@ class Fragment:
     statistics: tuple[Statistics, ...] = field(default=(), compare=False)
     born: int | None = field(default=None, compare=False)
     partition: tuple[tuple[PartitionKey, str | None], ...] = field(default=(), compare=False)
+    columns: tuple[FileColumn, ...] = field(default=(), compare=False)
 
     def is_in_place(self, partitioning: tuple[PartitionKey, ...]) -> bool:
         """Whether it holds rows of one partition only, where the table is divided so."""

@@ -11,11 +11,12 @@ from typing import Any, cast
 
 import duckdb
 
-from lakelite.errors import DataError, Error, InterfaceError, ProgrammingError
+from lakelite.errors import DataError, InterfaceError, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.language.control import LIMIT_DIGITS
 from lakelite.language.tokens import is_number
 from lakelite.mapping.names import did_you_mean, listed
+from lakelite.mapping.sets import of_set
 from lakelite.model import MOST_HOURS
 
 Parameters = Mapping[str, Any] | Sequence[Any] | None
@@ -24,7 +25,7 @@ Parameters = Mapping[str, Any] | Sequence[Any] | None
 def text_of(sql: object) -> str:
     """The text of a statement or script; InterfaceError for what is none."""
     if not isinstance(sql, str):
-        raise InterfaceError(f"a statement is a str, not {type(sql).__name__}")
+        raise InterfaceError(f"a statement is a str, not {type(sql).__name__}", hint="bytes become one with .decode()")
     return sql
 
 
@@ -64,11 +65,8 @@ def values_of_sets(statement: st.Statement, parameter_sets: Sequence[Parameters]
     """The same for each of several sets; the error says which one does not fit, counted from 1."""
     found: list[dict[str, Any]] = []
     for number, parameters in enumerate(parameter_sets, 1):
-        try:
+        with of_set(number, len(parameter_sets)):
             found.append(values_of(statement, parameters))
-        except Error as error:
-            error.message = f"parameter set {number}: {error.message}"
-            raise
     return found
 
 
@@ -110,7 +108,9 @@ def explain_colon(error: ProgrammingError, text: str, parameters: Parameters) ->
     found = re.match(r":(\w+)", text.split("\n")[place.line - 1][place.column - 1 :])
     if found is None:
         return
-    if isinstance(parameters, Mapping):
+    if isinstance(parameters, Mapping) and found[1] in map(str, parameters):
+        error.hint = f":{found[1]} is no parameter inside of [] and {{}}, where it may mean a slice or a field: write ${found[1]}"
+    elif isinstance(parameters, Mapping):
         otherwise = f"the values have no {found[1]}; their names are: {listed(sorted(map(str, parameters)))}"
         error.hint = did_you_mean(found[1], [str(name) for name in parameters], otherwise)
     else:

@@ -34,11 +34,12 @@ from lakelite.settings import level_named
 from lakelite.storage.engine import stop
 from lakelite.storage.foreign import Rows, Variables
 from lakelite.storage.locks import refuse_fork
+from lakelite.storage.temporary import NOTHING, Temporaries
 from lakelite.timeouts import Watch
+from lakelite.transaction import temporary
 from lakelite.transaction.commit import CommitResult
 from lakelite.transaction.execution import Call, Stream
 from lakelite.transaction.nameable import nameable
-from lakelite.transaction.sets import run_sets
 from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.views import sound
 from lakelite.transfer import export, take_in
@@ -90,7 +91,7 @@ class Session:
     def _execute_many(self, text: str, parameter_sets: Sequence[Parameters]) -> Result:
         found = list(iter_statements(text, names_of(parameter_sets[0]) if parameter_sets else None))
         if len(found) != 1:
-            raise ProgrammingError(f"executemany takes one statement, not {len(found)}")
+            raise ProgrammingError(f"executemany takes one statement, not {len(found)}", hint="executescript runs several, without values")
         statement = found[0]
         operation = statement.operation
         if not isinstance(operation, st.Insert | st.Update | st.Delete | st.Merge) or operation.returning is not None:
@@ -140,7 +141,7 @@ class Session:
     def _names(self) -> Names:
         view = self.lake.view
         namespace = self._tx.work.namespace if self._tx else view.namespace if view else None
-        return NO_NAMES if namespace is None else nameable(self.lake.engine, namespace)
+        return NO_NAMES if namespace is None else nameable(self.lake.engine, namespace, self._temporaries)
 
     def _dispatch(self, statement: st.Statement, values: Mapping[str, Any]) -> Result:
         operation = statement.operation
@@ -243,10 +244,13 @@ class Session:
         if tx is None:
             return Result(None)
         try:
-            if not tx.work.changes.writes:
+            messages: list[Message] = []
+            if tx.work.changes.writes:
+                messages = self._land(tx)
+            else:
                 tx.discard()
-                return Result(None)
-            return Result(None, messages=self._land(tx))
+            self.lake.engine.temporary.current = tx.execution.temporaries
+            return Result(None, messages=messages)
         finally:
             self.lake.unpin(tx)
 
@@ -403,17 +407,33 @@ class Session:
 
     def _change(self, statement: st.Statement, sets: Sequence[Mapping[str, Any]]) -> Result:
         operation = statement.operation
+        if temporary.concerns(operation, self._temporaries):
+            return self._change_temporary(statement, sets)
         with self._ready() as tx:
             if tx.read_only:
                 raise standalone.read_only_error(of_connection=self.read_only)
             with tx.statement(operation, statement.text, sets), self._limited(self.lake.engine.stopper):
-                count = run_sets(tx, operation, statement.text, sets)
+                count = tx.run_sets(operation, statement.text, sets)
                 self._watch.check()
             messages = [] if tx.explicit else self._land(tx)
             saved = tx.log[-1].returned
             result = Result(None) if saved is None else self._opened(tx, self.lake.engine.cursor_of(saved), statement.text, [])
             result.rowcount, result.messages = count if tx.explicit else tx.final_count(count), landing.noted(tx) + messages
             return result
+
+    @property
+    def _temporaries(self) -> Temporaries:
+        return self._tx.execution.temporaries if self._tx else self.lake.engine.temporary.current
+
+    def _change_temporary(self, statement: st.Statement, sets: Sequence[Mapping[str, Any]]) -> Result:
+        """Nothing of it is the lake's: in autocommit nothing is committed."""
+        with self._ready() as tx:
+            with tx.statement(statement.operation, statement.text, sets), self._limited(self.lake.engine.stopper):
+                done = tx.change_temporary(statement.operation, statement.text, sets)
+                self._watch.check()
+            if not tx.explicit:
+                self.lake.engine.temporary.current = done.temporaries
+            return Result(done.columns, rows=done.rows, rowcount=done.rowcount, messages=landing.noted(tx))
 
     def _optimize(self, operation: st.Optimize, call: Call) -> Result:
         standalone.check_alone("OPTIMIZE", self._tx, read_only=self.read_only)
@@ -436,7 +456,8 @@ class Session:
         is_own = self.begin_block(block)
         try:
             assert self._tx is not None
-            result = self._export(self._tx, path) if isinstance(operation, st.Export) else take_in(path, self._nested)
+            with self._tx.seeing(NOTHING):
+                result = self._export(self._tx, path) if isinstance(operation, st.Export) else take_in(path, self._nested)
         except BaseException:
             self.end_block(block, is_own=is_own, failed=True)
             raise

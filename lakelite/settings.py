@@ -65,7 +65,7 @@ def text_setting(name: str, value: object) -> str | None:
     if value is None or value == "":
         return None
     if not isinstance(value, str):
-        raise DataError(f"{name} has to be a text, not {type(value).__name__}")
+        raise DataError(f"{name} has to be a text, not {type(value).__name__}", hint="put it into single quotes")
     if len(value) > most:
         raise DataError(f"{name} has at most {most} characters, not {len(value)}")
     try:

@@ -6,6 +6,7 @@ Says nothing of what is right: that is `promises.py`.
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -30,6 +31,7 @@ LEVELS: tuple[Level, ...] = ("serializable", "write serializable", "snapshot")
 KEYS: dict[Overlap, tuple[str, str]] = {"same rows": ("2, 3", "3, 4"), "same fragment": ("2, 3", "5, 6"), "other fragment": ("2, 3", "12, 13")}
 GONE = (1, 4, 14)  # keys that the deletion vectors of the states with some hold
 Contents = dict[str, tuple[list[str], Counter[str]]]  # by table: its columns, and its rows
+DIVIDED = " PARTITIONED BY (bucket(3, k))" if os.environ.get("LAKELITE_PARTITIONED") else ""  # by hand: nothing may come out differently
 _TARGET = re.compile(
     r"(?:INSERT INTO|INSERT OVERWRITE|DELETE FROM|UPDATE|TRUNCATE|CREATE (?:OR REPLACE )?TABLE|DROP TABLE|ALTER TABLE|MERGE INTO) \{(\w)\}"
 )
@@ -171,7 +173,7 @@ class Three:
         ]
         for part in parts:
             script = [case.text(sql) for case in cases for sql in part]
-            self.w.execute("; ".join(["BEGIN", *script, "COMMIT"]))
+            self.w.execute("; ".join(["BEGIN", *(sql.replace(" AS SELECT", f"{DIVIDED} AS SELECT", 1) for sql in script), "COMMIT"]))
             for sql in script:
                 oracle.run(sql)
         if self.state != "clean":

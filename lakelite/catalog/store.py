@@ -24,7 +24,7 @@ from lakelite.composition import Composition, Run, decode_row_map
 from lakelite.contents import Namespace, TableState
 from lakelite.errors import CannotOpen, DataError, InternalError, OperationalError
 from lakelite.mapping.catalog_errors import cannot_open, catalog_error
-from lakelite.model import MAIN_BRANCH_ID, Column, Constraint, Field, Fragment, PartitionKey, Schema, Statistics, Table, View, fold
+from lakelite.model import MAIN_BRANCH_ID, Column, Constraint, Field, FileColumn, Fragment, PartitionKey, Schema, Statistics, Table, View, fold
 
 APPLICATION_ID = 0x4C4B4C54  # "LKLT"
 SMALLEST_DATABASE_BYTES = 512
@@ -156,7 +156,8 @@ class Catalog:
     def table_state(self, table: Table, snapshot_id: int) -> TableState:
         """The fragments and deletion vectors of `table` at a snapshot; the whole of it is read."""
         rows = self.rows("fragments", table_id=table.table_id, snapshot=snapshot_id)
-        fragments = _fragments(rows, self._statistics(table, -1, snapshot_id), self._partitions(table, -1, snapshot_id))
+        found = self._statistics(table, -1, snapshot_id), self._partitions(table, -1, snapshot_id), self.file_columns(table.table_id)
+        fragments = _fragments(rows, *found)
         return TableState(table, fragments, self._vectors(table, -1, snapshot_id))
 
     def advance(self, state: TableState, table: Table, after: int, snapshot_id: int) -> TableState:
@@ -165,7 +166,8 @@ class Catalog:
             return self.table_state(table, snapshot_id)
         born = self.rows("fragments_born", table_id=table.table_id, after=after, snapshot=snapshot_id)
         gone = {row[0] for row in self.rows("fragments_gone", table_id=table.table_id, after=after, snapshot=snapshot_id)}
-        fragments = {**state.fragments, **_fragments(born, self._statistics(table, after, snapshot_id), self._partitions(table, after, snapshot_id))}
+        found = self._statistics(table, after, snapshot_id), self._partitions(table, after, snapshot_id), self.file_columns(table.table_id)
+        fragments = {**state.fragments, **_fragments(born, *found)}
         vectors = {**state.vectors, **self._vectors(table, after, snapshot_id)}
         return TableState(table, {k: f for k, f in fragments.items() if k not in gone}, {k: v for k, v in vectors.items() if k not in gone})
 
@@ -201,6 +203,13 @@ class Catalog:
 
     def settings(self) -> dict[str, str]:
         return dict(self.rows("settings"))
+
+    def file_columns(self, table_id: int) -> dict[int, tuple[FileColumn, ...]]:
+        """How the adopted files of a table have its columns, by fragment id."""
+        found: dict[int, tuple[FileColumn, ...]] = {}
+        for fragment_id, *column in self.rows("adopted_columns", table_id=table_id):
+            found[fragment_id] = (*found.get(fragment_id, ()), FileColumn(*column))
+        return found
 
     def _statistics(self, table: Table, after: int, snapshot_id: int) -> dict[int, list[Statistics]]:
         found: dict[int, list[Statistics]] = {}
@@ -304,11 +313,14 @@ def _vector(row: Row) -> deletion.DeletionVector:
 
 
 def _fragments(
-    rows: Iterable[Row], statistics: Mapping[int, list[Statistics]], partitions: Mapping[int, tuple[tuple[PartitionKey, str | None], ...]]
+    rows: Iterable[Row],
+    statistics: Mapping[int, list[Statistics]],
+    partitions: Mapping[int, tuple[tuple[PartitionKey, str | None], ...]],
+    columns: Mapping[int, tuple[FileColumn, ...]],
 ) -> dict[int, Fragment]:
     def made(row: Row) -> Fragment:
-        found = Fragment(*(*row[:8], bool(row[8])))
-        return replace(found, statistics=tuple(statistics.get(row[0], ())), born=row[9], partition=partitions.get(row[0], ()))
+        found, known = Fragment(*(*row[:8], bool(row[8]))), tuple(statistics.get(row[0], ()))
+        return replace(found, statistics=known, born=row[9], partition=partitions.get(row[0], ()), columns=columns.get(row[0], ()))
 
     return {row[0]: made(row) for row in rows}
 
@@ -340,6 +352,7 @@ def open_catalog(
                 _check_ours(connection, path, holds_data)
             _configure(connection, durable)
             _migrate(connection)
+            connection.execute("PRAGMA foreign_keys = ON")  # a migration may make a table anew that others refer to
     return Catalog(connection, path)
 
 
@@ -424,7 +437,6 @@ def _configure(connection: sqlite3.Connection, durable: bool) -> None:
     if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
         raise CannotOpen("the file system of this lake does not support SQLite's WAL mode", hint="put the lake on a local disk")
     connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'OFF'}")
-    connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA wal_autocheckpoint = 0")
     connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES_KEPT}")  # else its size tells nothing after the first checkpoint
     connection.execute("PRAGMA mmap_size = 0")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lakelite.language import views
 from lakelite.language.reader import Reader
 from lakelite.language.refusals import CREATED
@@ -29,9 +31,11 @@ _OTHER_VIEWS = {
 def read_create(reader: Reader) -> CreateSchema | CreateTable | CreateTableAs | CreateTableLike | CreateView:
     """Behind CREATE."""
     or_replace = reader.accept("OR", "REPLACE")
+    if reader.peek().word in ("TEMP", "TEMPORARY"):
+        return _create_temporary(reader, or_replace)
     word = reader.peek().word
-    if word in ("TEMP", "TEMPORARY", "UNLOGGED"):
-        raise reader.unsupported(f"CREATE {word} {reader.peek(1).word or 'TABLE'}", "put the query into WITH, or create a table and drop it")
+    if word == "UNLOGGED":
+        raise reader.unsupported(f"CREATE {word} {reader.peek(1).word or 'TABLE'}", "a temporary table is not written to disk: CREATE TEMP TABLE")
     if word in ("RECURSIVE", "MATERIALIZED") and reader.peek(1).word == "VIEW":
         raise reader.unsupported(f"CREATE {word} VIEW", _OTHER_VIEWS[word])
     if word in ("UNIQUE", "PERSISTENT") and reader.peek(1).word in CREATED:
@@ -48,6 +52,27 @@ def read_create(reader: Reader) -> CreateSchema | CreateTable | CreateTableAs | 
     if not reader.accept("TABLE"):
         raise reader.syntax_error("expected TABLE, VIEW or SCHEMA")
     return _create_table(reader, or_replace)
+
+
+def _create_temporary(reader: Reader, or_replace: bool) -> CreateTable | CreateTableAs | CreateView:
+    """TEMP TABLE and TEMP VIEW: what DuckDB has of them."""
+    word = reader.accept_one("TEMP", "TEMPORARY")
+    kind = reader.accept_one("TABLE", "VIEW")
+    if kind is None:
+        if reader.peek().word in (*CREATED, "RECURSIVE", "MATERIALIZED"):
+            raise reader.unsupported(f"CREATE {word} {reader.peek().word}", CREATED.get(reader.peek().word) or _OTHER_VIEWS[reader.peek().word])
+        raise reader.syntax_error("expected TABLE or VIEW")
+    first = reader.scan(lambda index: reader.tokens[index].word in ("PARTITIONED", "CLUSTERED", "SORTED") or _begins_options(reader, index))
+    if kind == "TABLE" and first < len(reader.tokens):
+        raise reader.unsupported(f"{reader.tokens[first].word} of a temporary table", "leave it out: a temporary table has no files", first)
+    made = views.read_create_view(reader, or_replace) if kind == "VIEW" else _create_table(reader, or_replace)
+    if isinstance(made, CreateTableLike):
+        raise reader.unsupported("CREATE TEMP TABLE … (LIKE …)", "use CREATE TEMP TABLE new AS FROM old WITH NO DATA", 0)
+    return replace(made, temporary=True)
+
+
+def _begins_options(reader: Reader, index: int) -> bool:
+    return [token.word for token in reader.tokens[index : index + 2]] == ["WITH", "("]
 
 
 def read_drop(reader: Reader) -> DropSchema | DropTable | DropView:
@@ -89,6 +114,9 @@ def _create_table(reader: Reader, or_replace: bool) -> CreateTable | CreateTable
         columns = reader.columns()
         reader.index = back
         return _create_table_as(reader, target, or_replace, if_not_exists, columns, tuning)
+    reader.accept("ON", "COMMIT", "PRESERVE", "ROWS")
+    if reader.sees("ON", "COMMIT"):
+        raise reader.unsupported("ON COMMIT other than PRESERVE ROWS", "drop the table when it is no longer needed")
     reader.finish()
     return CreateTable(target, or_replace, if_not_exists, plain(reader.source, first, behind, "a list of columns"), tuning)
 
@@ -122,8 +150,6 @@ def _tuning(reader: Reader) -> Tuning:
         raise reader.unsupported("CREATE TABLE … LIKE without parentheses", "use CREATE TABLE new (LIKE old)")
     if reader.peek().word in ("PARTITION", "SORTED", "CLUSTERED"):
         raise reader.unsupported(f"{reader.peek().word} BY", "use PARTITIONED BY (…), or OPTIMIZE t ZORDER BY (…)")
-    if reader.sees("ON", "COMMIT"):
-        raise reader.unsupported("ON COMMIT", "drop the table when it is no longer needed")
     return found
 
 

@@ -76,9 +76,12 @@ def _skip_condition(reader: Reader) -> None:
         return
     reader.expect("ON")
     first = reader.index
-    reader.index = reader.scan(lambda index: index > first and (reader.tokens[index].word in ("ON", ")", "USING") or _begins_join(reader, index)))
-    if reader.index == first or reader.ended():
-        raise reader.syntax_error("expected ON condition, or USING (columns)")
+    reader.index = reader.scan(lambda index: index > first and _ends(reader, index))
+
+
+def _ends(reader: Reader, index: int) -> bool:
+    """Whether the token is behind a condition or a sample."""
+    return reader.tokens[index].word in ("ON", "USING", "WHEN", ")") or _begins_join(reader, index)
 
 
 def _begins_join(reader: Reader, index: int) -> bool:
@@ -101,7 +104,7 @@ def _item(reader: Reader) -> list[_Known]:
 
 def _skip_sample(reader: Reader) -> None:
     """Behind TABLESAMPLE: `10%`, `10 PERCENT (system)`, `reservoir(50 ROWS) REPEATABLE (7)` and the like."""
-    reader.index = reader.scan(lambda index: reader.tokens[index].word in ("ON", "USING", ")") or _begins_join(reader, index))
+    reader.index = reader.scan(lambda index: _ends(reader, index))
 
 
 def _relation(reader: Reader) -> list[_Known]:

@@ -15,13 +15,14 @@ from lakelite.language import alter, branching, changes, control, definitions, m
 from lakelite.language.analyse import is_volatile, mentions, uses_clock
 from lakelite.language.reader import CHANGES, QUERY_HEADS, Reader, refuse_changes_in_ctes, skip_with
 from lakelite.language.refusals import BY_FIRST_WORDS
-from lakelite.language.source import Source, read_source, splice, syntax_error, unsupported
+from lakelite.language.source import Source, read_source, splice, splice_text, syntax_error, unsupported
 from lakelite.language.statements import Append, ExplainCommit, Name, Operation, Query, Sql, Statement
 from lakelite.language.tokens import Piece, is_complete, split_script
 from lakelite.language.travel import read_restore, with_history
 from lakelite.mapping.names import did_you_mean
 
 __all__ = [
+    "around_target",
     "is_complete",
     "is_volatile",
     "iter_statements",
@@ -111,6 +112,16 @@ def parse_view(query: str) -> Sql:
     (piece,) = split_script(query)
     source = with_history(read_source(piece, None))
     return splice(source, 0, len(source.tokens))
+
+
+def around_target(text: str, offset: int, named: frozenset[str]) -> tuple[Sql, Sql]:
+    """What stands before and behind the name of a statement's target, which begins at `offset`. `named`: the names of its parameters."""
+    (piece,) = split_script(text)
+    source = with_history(read_source(piece, named))
+    reader = Reader(source, next(i for i, token in enumerate(source.tokens) if token.start == offset))
+    reader.name()
+    end = source.tokens[reader.index - 1].end
+    return splice_text(source, 0, offset), splice_text(source, end, source.tokens[-1].end)
 
 
 def _operation(source: Source) -> Operation:

@@ -111,13 +111,14 @@ class Tuning:
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """`body`: the parenthesised column list, as the user wrote it; DuckDB reads it."""
+    """`body`: the parenthesised column list, as the user wrote it; DuckDB reads it. `temporary`: it is the connection's, not the lake's."""
 
     target: Name
     or_replace: bool
     if_not_exists: bool
     body: str
     tuning: Tuning = Tuning()
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,7 @@ class CreateTableAs:
     query: Sql
     with_data: bool
     tuning: Tuning = Tuning()
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +164,7 @@ class CreateView:
     names: tuple[str, ...]
     query: str
     sql: Sql
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)

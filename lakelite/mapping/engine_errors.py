@@ -74,11 +74,13 @@ def engine_error(error: duckdb.Error, text: str, names: Names = NO_NAMES) -> err
     at = places.place(text, quoted) if quoted else None
     words = worded(theirs, bare, text, names, at)
     kind = words.kind or next(ours for known, ours in _KINDS if issubclass(theirs, known))
-    return kind(words.message, hint=words.hint, position=_position(at, words, text))
+    return kind(words.message, hint=words.hint, position=_position(at, words, text, names))
 
 
-def _position(at: Position | None, words: Words, text: str) -> Position | None:
+def _position(at: Position | None, words: Words, text: str, names: Names) -> Position | None:
     """DuckDB's place, unless what the message names stands elsewhere."""
     if at is not None and (words.name is None or places.names_at(at, words.name)):
         return at
+    if names.reads_view(text):
+        return None
     return places.only_place(text, words.thing or words.name or "", item=words.is_item)

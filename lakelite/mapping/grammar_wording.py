@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from lakelite.mapping.names import near
-from lakelite.mapping.words import Rule, Said, Words, rule
+from lakelite.mapping.words import Rule, Said, Words, rule, sql_types
 
 _CLAUSES = """SELECT FROM WHERE GROUP ORDER HAVING LIMIT OFFSET UNION INTERSECT EXCEPT QUALIFY WINDOW VALUES RETURNING DISTINCT BETWEEN
     PARTITION INNER LEFT RIGHT OUTER CROSS JOIN USING INTERVAL EXISTS DEFAULT PRIMARY REFERENCES INTO TABLE AND LIKE CASE WHEN THEN ELSE
@@ -77,6 +77,25 @@ def _no_slice(found: re.Match[str], said: Said) -> Words:
     return Words("a slice cannot have the step 0", "leave the step out, or give another number: l[1:9:2]")
 
 
+def _no_comparison(found: re.Match[str], said: Said) -> Words:
+    return Words(f"{sql_types(found[1])} and {sql_types(found[2])} cannot be compared", f"cast one of them, such as x::{sql_types(found[2])}")
+
+
+def _copy_option(found: re.Match[str], said: Said) -> Words:
+    return Words(
+        f"the option {found[1]} of COPY takes a {sql_types(found[2])}",
+        f"such as ({found[1].upper()} true)" if found[2] == "BOOLEAN" else None,
+        found[1],
+    )
+
+
+def _no_size(found: re.Match[str], said: Said) -> Words:
+    """DuckDB takes what stands in front of a text in single quotes for a type."""
+    if re.search(r"\b(?:VARCHAR|CHAR|DECIMAL|NUMERIC|TEXT)\s*\(", said.text, re.IGNORECASE):
+        return Words("the size of a type has to be a constant", "such as DECIMAL(10, 2)")
+    return Words("a text cannot stand behind an expression", "an alias stands behind AS, in double quotes or none: count(*) AS n")
+
+
 def _twice_in_with(found: re.Match[str], said: Said) -> Words:
     return Words(f'two queries of WITH are called "{found[1]}"', "give each a name of its own")
 
@@ -121,6 +140,10 @@ def _set_sizes(found: re.Match[str], said: Said) -> Words:
 
 RULES: tuple[Rule, ...] = (
     rule(r"^syntax error at or near \"\$\"", _no_parameter),
+    rule(
+        r"^syntax error at or near \"\"?lake@",
+        _said("a past version of a table cannot stand here", "it stands behind FROM and JOIN, where a table does"),
+    ),
     rule(r"^syntax error at or near \"(.*)\"", _syntax),
     rule(r"^Catalog type does not support time travel", _no_versions),
     rule(r"^Max expression depth limit of (\d+)", _deep),
@@ -144,6 +167,30 @@ RULES: tuple[Rule, ...] = (
     rule(r"^Memory must have a number.*", _with_hint("such as SET memory_limit = '4GB'")),
     rule(r"^DISTINCT requires at least one argument.*", _with_hint("such as count(DISTINCT column)")),
     rule(r"^Slice step cannot be zero", _no_slice),
+    rule(r"^Cannot compare values of type (\S+) and type (\S+)", _no_comparison),
+    rule(
+        r"^\* expression without FROM clause",
+        _said("* stands for the columns of a FROM clause, and there is none", "add FROM and the name of a table"),
+    ),
+    rule(
+        r"^Column \"(?:.+?)\" referenced that exists in the SELECT clause.*",
+        _with_hint("it is an alias of this SELECT: use the name that the column has in its table"),
+    ),
+    rule(
+        r"^at least one window function must appear.*", _with_hint("WHERE filters rows, HAVING filters groups; QUALIFY filters by a window function")
+    ),
+    rule(
+        r"^There are no UNIQUE/PRIMARY KEY constraints that refer to this table.*",
+        _said("ON CONFLICT, OR REPLACE and OR IGNORE need a key, and the table has none", "ALTER TABLE t ADD PRIMARY KEY (…) adds one"),
+    ),
+    rule(r"^The specified columns as conflict target are not referenced.*", _with_hint("name the columns of a PRIMARY KEY or UNIQUE of the table")),
+    rule(r"^Star expression \"COLUMNS\(.*", _said("no column has such a name", "DESCRIBE t lists the columns of a table")),
+    rule(
+        r"^ORDER BY non-integer literal has no effect.*",
+        _said("a constant in ORDER BY has no effect", "name a column, or the number of one; a name stands without single quotes"),
+    ),
+    rule(r"^Copy option \"(\w+)\" expected an argument of type (\w+).*", _copy_option),
+    rule(r"^Window (?:ROWS|RANGE|GROUPS) (?:PRECEDING|FOLLOWING) expression cannot be NULL", _with_hint("give a number, or UNBOUNDED")),
     rule(r"^interval cannot be 0", _said("the step of a range cannot be 0", "give another number, such as range(1, 10, 2)")),
     rule(r"^Duplicate CTE name \"(.+?)\"", _twice_in_with),
     rule(r"^Positional reference (\d+) out of range \(total (\d+) columns?\)", _no_number),
@@ -154,7 +201,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"^Expected table name with SUMMARIZE", _said("SUMMARIZE needs a table or a query", "such as SUMMARIZE t, or SUMMARIZE SELECT … FROM t")),
     rule(r"^Sequence with name (\S+) does not exist", _said("sequences are not there in a lake", "use uuid(), or max(id) + 1 in the INSERT")),
-    rule(r"^Expected a constant as type modifier", _said("the size of a type has to be a constant", "such as DECIMAL(10, 2)")),
+    rule(r"^Expected a constant as type modifier", _no_size),
     rule(r"^invalid lambda expression", _said("a lambda function can only stand as an argument", "such as list_transform(l, lambda x: x + 1)")),
     rule(r"^VALUES lists must all be the same length.*", _with_hint("give each row as many values; NULL stands for none")),
     rule(r"^ENUM type requires at least one argument.*", _with_hint("list its values: ENUM ('low', 'high')")),
@@ -170,7 +217,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"^This lambda function only supports up to two.*", _with_hint("an element, and the number of its place: lambda x, i: …")),
     rule(r"^Invalid escape string.*", _with_hint("such as LIKE '10!%' ESCAPE '!'")),
     rule(
-        r"^(?:subqueries|aggregate functions|window functions) (?:prohibited|are not allowed) in CHECK.*",
+        r"^(?:subqueries|aggregate functions|window functions) (?:prohibited|are not allowed) in (?:CHECK|check).*",
         _with_hint("a CHECK looks at the columns of its own row"),
     ),
     rule(r"^SETSEED accepts.*", _with_hint("such as setseed(0.5)")),

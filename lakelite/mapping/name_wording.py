@@ -68,7 +68,9 @@ def _columns(said: Said) -> list[str]:
 
 def _no_from(found: re.Match[str], said: Said) -> Words:
     name = found[1]
-    plain = "add FROM and the name of a table, or put a text into single quotes"
+    plain = "add FROM and the name of a table, write a value, or put a text into single quotes"
+    if re.search(r"\blambda\b", said.text, re.IGNORECASE):
+        plain = "a lambda sees its own parameters and the columns of the FROM clause"
     hint = _in_single_quotes(name) if said.is_quoted else plain
     if re.search(r"\bFROM\b", said.text, re.IGNORECASE):  # of the query it may be, but not of this part of it
         return Words(f'column "{name}" does not exist here', _in_single_quotes(name) if said.is_quoted else "write a value or a parameter here", name)
@@ -89,7 +91,7 @@ def _no_column_of(found: re.Match[str], said: Said) -> Words:
 
 
 def _no_alias(found: re.Match[str], said: Said) -> Words:
-    there = offered(found[2])
+    there = [_public(name) for name in offered(found[2])]
     hint = f"the FROM clause names: {listed(there)}" if there else "add it to the FROM clause"
     return Words(f'"{found[1]}" is no table of the FROM clause', did_you_mean(found[1], there, hint), found[1])
 
@@ -127,7 +129,13 @@ def _ambiguous(found: re.Match[str], said: Said) -> Words:
 
 
 def _ambiguous_table(found: re.Match[str], said: Said) -> Words:
-    return Words(f'more than one table is called "{found[1]}" here', "give each a name of its own: FROM t AS other", found[1])
+    name = _public(found[1])
+    return Words(f'more than one table is called "{name}" here', "give each a name of its own: FROM t AS other", name)
+
+
+def _public(name: str) -> str:
+    """A name as the user knows it: without DuckDB's database, and without the schema main."""
+    return re.sub(r"^memory\.(?:main\.)?", "", name)
 
 
 def _named_twice(found: re.Match[str], said: Said) -> Words:

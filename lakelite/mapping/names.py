@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -18,13 +19,19 @@ class Names:
     """What a statement can name. `tables`: the columns of each by its qualified name.
 
     `of(kind)`: the names of the kind "function" or "type"; asked only once there is an error. `variable(name)`: what there
-    is to say of the caller's variable of that name, which is not what the statement means; None: there is none.
+    is to say of the caller's variable of that name, which is not what the statement means; None: there is none. `views`: those among
+    the tables, without their schemas.
     """
 
     tables: Mapping[str, Sequence[str]] = field(default_factory=dict)
     schemas: Sequence[str] = ()
     of: Callable[[str], Iterable[str]] = lambda kind: ()
     variable: Callable[[str], str | None] = lambda name: None
+    views: Sequence[str] = ()
+
+    def reads_view(self, text: str) -> bool:
+        """Whether the text may read a view: an error may then be about the view's text."""
+        return bool(self.views) and not {v.lower() for v in self.views}.isdisjoint(w.lower() for w in re.findall(r"\w+", text))
 
 
 NO_NAMES = Names()

@@ -21,6 +21,7 @@ from lakelite.mapping.clauses import call, clause
 from lakelite.mapping.engine_errors import carried, engine_error
 from lakelite.mapping.names import NO_NAMES, Names
 from lakelite.mapping.places import only_place
+from lakelite.mapping.sets import tell
 from lakelite.mapping.system_errors import python_error
 
 _NAMED = re.compile(r'"([^"]+)"')
@@ -49,7 +50,8 @@ def reraise(error: BaseException, text: str = "", names: Names = NO_NAMES, place
     """Raises `ours(error, …)`, caused by `error`; `place` may say more of where it belongs."""
     seen = ours(error, text, names)
     if isinstance(seen, Error):
-        _show_place(seen, text)
+        _show_place(seen, text, names)
+        tell(seen, error)
         place(seen)
     if seen is error:
         raise error
@@ -62,18 +64,20 @@ def mapped(text: str = "", names: Callable[[], Names] = lambda: NO_NAMES) -> Ite
     try:
         yield
     except Error as error:
-        _show_place(error, text)
+        tell(error, error)
+        _show_place(error, text, names())
         raise
     except Exception as error:
         reraise(error, text, names())
 
 
-def _show_place(error: Error, text: str) -> None:
-    """The place of the clause, name or call that an error is about, if it has none yet and that stands in the text once."""
+def _show_place(error: Error, text: str, names: Names) -> None:
+    """The place of the clause, name or call that an error is about, if it has none yet and that is sure."""
+    if error.position is not None or not text or names.reads_view(text):
+        return
     if error.context is not None:  # the text is not that of the statement that failed
         return
-    if error.position is None:
-        error.position = clause(error.message, text)
+    error.position = clause(error.message, text)
     if error.position is None and isinstance(error, ProgrammingError | NotSupportedError):
         named = _NAMED.search(error.message)
         error.position = only_place(text, named[1]) if named else None

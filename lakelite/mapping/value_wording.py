@@ -19,7 +19,8 @@ def _of(column: str | None) -> str:
 
 def _no_conversion(found: re.Match[str], said: Said) -> Words:
     message = f"could not convert '{fitted(found[1], SHOWN)}' to {sql_types(found[2])}{_of(found[3])}"
-    return Words(message, _TRY, thing=f"'{found[1]}'", is_item=found[3] is not None)
+    hint = f"give a {sql_types(found[2])}" if re.match(r"\s*SET\b", said.text, re.IGNORECASE) else _TRY
+    return Words(message, hint, thing=f"'{found[1]}'", is_item=found[3] is not None)
 
 
 def _no_moment(found: re.Match[str], said: Said) -> Words:

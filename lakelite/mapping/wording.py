@@ -18,7 +18,7 @@ from lakelite.mapping.names import Names, did_you_mean, listed
 from lakelite.mapping.words import Rule, Said, Words, offered, sql_types
 
 LONGEST = 1_500  # characters of a message
-_ADVICE = re.compile(r"(?:, or|[\n ]*Use \"?)\s*SET \w+\s*(?:=|TO\b).*", re.DOTALL)  # settings of DuckDB's that are none of ours
+_ADVICE = re.compile(r"(?:, or|[\n ]*Use \"?|\n\* )\s*SET \w+\s*(?:=|TO\b).*", re.DOTALL)  # settings of DuckDB's that are none of ours
 _OFFER = re.compile(r"\s*(?:Did you mean|Candidate [a-z ]+|Candidate Entries)\s*:*\s*((?:\"[^\"]*\"(?:, )?)+)\??\s*\Z")
 _TRACE = re.compile(r"(?:(?<=failed: )[^\n]*? Detail: Python exception: )?Traceback \(most recent call last\):.*\n(\S[^\n]*)\s*\Z", re.DOTALL)
 _RULES: tuple[Rule, ...] = (

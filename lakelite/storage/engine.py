@@ -33,10 +33,12 @@ from lakelite.storage.past import PastViews
 from lakelite.storage.relations import relation
 from lakelite.storage.saved import SavedRows, Shelf
 from lakelite.storage.scan import Addressed
+from lakelite.storage.temporary import Space
 from lakelite.storage.turns import Turns
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 INTERNAL = "lake_internal"
 NAMELESS = "lake_names"
@@ -65,6 +67,7 @@ class Engine:
         self.shelf = Shelf(self.do, INTERNAL)
         self.turns = Turns()
         self.frames = Frames(self.work, self.turns)
+        self.temporary = Space(self.do, self.work, INTERNAL)
         self._cursors: dict[int, duckdb.DuckDBPyConnection] = {}
         self._names: duckdb.DuckDBPyConnection | None = None
         self._views: dict[tuple[str, str], Hashable] = {}
@@ -279,6 +282,7 @@ class Engine:
         self._hot.trim()
         self.loaded.trim()
         self.shelf.trim()
+        self.temporary.trim()
         if self._cache.trim():
             self._views = dict.fromkeys(self._views)
             self.past.forget_views()
@@ -288,6 +292,14 @@ class Engine:
     def arrow(self, sql: str, parameters: Mapping[str, Any]) -> pa.Table:
         """Runs one statement that gives rows; all of them as an Arrow table."""
         return relation(self.work, sql, parameters).to_arrow_table()
+
+    def over(self, rows: pa.Table, sql: str) -> dict[str, NDArray[Any]]:
+        """The columns that a SELECT gives, as numpy arrays; `lake_arrow` means the rows in it."""
+        self.work.register("lake_arrow", rows)
+        try:
+            return dict(self.work.execute(sql).fetchnumpy())
+        finally:
+            self.work.unregister("lake_arrow")
 
     def held(self, sql: str, parameters: Mapping[str, Any], columns: Sequence[tuple[str, str]], most: int | None = None) -> pa.Table | None:
         """The rows of a SELECT as an Arrow table, or None if they are more than `most`. `columns`: name and stored type of each."""
@@ -323,7 +335,7 @@ def open_again(folder: Path, spill: str) -> duckdb.DuckDBPyConnection:
     """DuckDB, read-only, on the databases that an engine had in `folder`; for somebody else's use, whose variables are tables in it."""
     connection = duckdb.connect(_database("memory", folder), read_only=True, config={"temp_directory": spill})
     try:
-        connection.execute(f"ATTACH {literal(_database(INTERNAL, folder))} AS {INTERNAL} (READ_ONLY)")
+        connection.execute(f"ATTACH {literal(_database(INTERNAL, folder))} AS {INTERNAL} (READ_ONLY, HIDDEN)")
     except BaseException:
         connection.close()
         raise

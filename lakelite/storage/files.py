@@ -308,6 +308,29 @@ def link_data_file(paths: LakePaths, table_id: int, file_name: str, new_name: st
         raise
 
 
+def take_data_file(paths: LakePaths, table_id: int, source: str, new_name: str) -> None:
+    """Give a file from outside of the lake a second name in it; where that cannot be, it is copied. Not durable yet.
+
+    OperationalError: it is missing, no regular file, or the disk is full.
+    """
+    new = paths.data_file(table_id, new_name)
+    try:
+        old = Path(source).resolve(strict=True)
+        if not old.is_file():
+            raise OperationalError(f"{source} is no regular file, and cannot be adopted")
+        try:
+            os.link(old, new, follow_symlinks=False)
+        except OSError as exc:
+            if exc.errno not in _NO_LINKS:
+                raise
+            shutil.copyfile(old, new, follow_symlinks=False)
+    except BaseException as exc:
+        remove_data_file(paths, table_id, new_name)
+        if isinstance(exc, OSError):
+            raise os_error(exc, f"adopt the file {source}") from exc
+        raise
+
+
 def _open_folder(paths: LakePaths, table_id: int) -> int:
     """A descriptor on data/<table id>, reached without a link below the root even if someone swaps a folder meanwhile."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW

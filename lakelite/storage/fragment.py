@@ -33,13 +33,12 @@ class Staged:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where and how a fragment is written: the file name of a Parquet one, the staged id, the limits of its table. `another()`: one more."""
+    """Where and how a fragment is written: the file name of a Parquet one, the staged id, the limits of its table."""
 
     paths: files.LakePaths
     file_name: str
     staged_id: int
     limits: Limits
-    another: Callable[[], Place]
 
 
 def stored_select(table: Table, rows: str, *, row_id: str | None) -> str:

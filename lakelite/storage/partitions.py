@@ -10,7 +10,7 @@ and of its bucket (statistics.py).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -55,14 +55,14 @@ def values(table: Table, keys: Sequence[PartitionKey], columns: dict[int, str]) 
 # Dividing a file.
 
 
-def divided(engine: Engine, place: Place, table: Table, staged: Staged) -> tuple[Staged, ...]:
+def divided(engine: Engine, another: Callable[[], Place], table: Table, staged: Staged) -> tuple[Staged, ...]:
     """The rows of a staged file as files that hold one partition each; inline rows stay as they are until they are moved into files.
 
-    Where the file holds one partition only, it stays. Else it is read once more, and removed.
+    Where the file holds one partition only, it stays. Else it is read once more, and removed. `another()`: where the next file is to be.
     """
     if not table.partitioning or staged.fragment.path is None:
         return (staged,)
-    fields = fields_of(table, staged.fragment.has_row_ids)
+    place, fields = another(), fields_of(table, staged.fragment.has_row_ids)
     rows = scan.stored_rows(fields, str(place.paths.data_file(table.table_id, staged.fragment.path)))
     key = values(table, table.partitioning, {c.field_id: types.decode(f"r.f{c.field_id}", c.type) for c in table.columns})
     try:
@@ -70,7 +70,7 @@ def divided(engine: Engine, place: Place, table: Table, staged: Staged) -> tuple
         found = [row[0] for row in engine.run(f"SELECT v FROM {_VALUES} ORDER BY n")]
         if len(found) == 1:
             return (Staged(_tagged(staged.fragment, table, found[0]), None),)
-        parts = _written(engine, place, table, fields, f"({rows}) r JOIN {_VALUES} p ON p.v IS NOT DISTINCT FROM {key}", found)
+        parts = _written(engine, another, table, fields, f"({rows}) r JOIN {_VALUES} p ON p.v IS NOT DISTINCT FROM {key}", found)
     finally:
         engine.run(f"DROP TABLE IF EXISTS {_VALUES}")
     files.remove_data_file(place.paths, table.table_id, staged.fragment.path)
@@ -81,9 +81,11 @@ def _tagged(fragment: Fragment, table: Table, partition: Partition) -> Fragment:
     return replace(fragment, partition=tuple(zip(table.partitioning, partition, strict=True)))
 
 
-def _written(engine: Engine, place: Place, table: Table, fields: list[Field], rows: str, partitions: Sequence[Partition]) -> tuple[Staged, ...]:
+def _written(
+    engine: Engine, another: Callable[[], Place], table: Table, fields: list[Field], rows: str, partitions: Sequence[Partition]
+) -> tuple[Staged, ...]:
     """Has DuckDB write a folder of files, and takes each over. `rows`: what is read, as r, beside p.n, the number of a row's partition, from 1."""
-    number = _free(fields)
+    place, number = another(), _free(fields)
     columns = ", ".join(f"r.f{f.field_id} AS {quote(f.name)}" for f in fields)
     order = " ORDER BY p.n, r.file_row_number" if len(partitions) > MOST_OPEN_FILES else ""
     form = f"{copy_form(place, fields)}, PARTITION_BY ({number}), RETURN_STATS true"
@@ -92,7 +94,7 @@ def _written(engine: Engine, place: Place, table: Table, fields: list[Field], ro
         try:
             for answer in engine.run(f"COPY (SELECT {columns}, p.n AS {number} FROM {rows}{order}) TO {literal(str(folder))} ({form})"):
                 partition = partitions[int(next(iter(answer[5].values()))) - 1]
-                fragment = _taken_over(place.another(), table, fields, answer)
+                fragment = _taken_over(another(), table, fields, answer)
                 made.append(Staged(_tagged(fragment, table, partition), None))
         except BaseException:
             for one in made:

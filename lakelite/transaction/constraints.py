@@ -41,7 +41,7 @@ def writes_keys(table: Table, operation: st.Operation) -> bool:
 
 
 def _sets_keys(table: Table, operation: st.Operation) -> bool:
-    """Whether rows that the statement changes may get other keys. (OR REPLACE leaves keys alone.)"""
+    """Whether rows that were there before may get other keys by the statement. (OR REPLACE leaves keys alone.)"""
     ids = {fold(c.name): c.field_id for c in table.columns}
     if isinstance(operation, st.Update):
         names: Iterable[str] = (a.column for a in operation.assignments)
@@ -50,7 +50,7 @@ def _sets_keys(table: Table, operation: st.Operation) -> bool:
     elif isinstance(operation, st.Insert) and operation.on_conflict is not None:
         names = (a.column for a in operation.on_conflict.assignments)
     else:
-        return False
+        return True  # MERGE BRANCH brings keys of another branch with row ids that were there
     return any(ids.get(fold(name)) in table.key_fields for name in names)
 
 

@@ -43,6 +43,10 @@ def _new(execution: Execution, work: ch.Work, target: st.Name, view: View) -> Ta
 
 def _bind(execution: Execution, work: ch.Work, view: Table) -> list[int]:
     """Has DuckDB make the view; the tables and views that it reads."""
+    assert view.view is not None
+    hidden = views.found_in(execution, work.namespace, view.view.query).temporary
+    if hidden:
+        raise NotSupportedError(f"a view of the lake that reads the temporary {hidden[0].kind} {hidden[0].name}", hint="use CREATE TEMP VIEW")
     found = views.found_within(execution, work.namespace, view)
     shown = found.views.pop(view.table_id)
     source.prepare_found(execution, work, found, shown.text)

@@ -6,21 +6,23 @@ DuckDB over the snapshot that the transaction reads, with its own changes laid o
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lakelite.errors import ProgrammingError
+from lakelite.errors import Error, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.language import values
+from lakelite.mapping.sets import belongs_to
 from lakelite.mapping.world_wording import HANDED_OVER
 from lakelite.model import Table, fold, quote
 from lakelite.storage import foreign, held, types
 from lakelite.storage import fragment as fragments
 from lakelite.storage.foreign import Rows
+from lakelite.transaction import adopt, match, returning, source
 from lakelite.transaction import changes as ch
-from lakelite.transaction import match, returning, source
 from lakelite.transaction.execution import Call, Done, Execution, Stream, find_table
 from lakelite.transaction.upsert import upsert
 
@@ -43,7 +45,7 @@ def query(execution: Execution, work: ch.Work, operation: st.Query, call: Call) 
         execution.engine.drop(cursor)
         raise
     seen = replace(execution, written=[], _overlays={})  # the snapshot as it is now: a replay moves the transaction's on
-    again = None if reads.frames else partial(_stream, seen, work, operation, call)
+    again = None if reads.frames or execution.read_temporary else partial(_stream, seen, work, operation, call)
     return Done(_shown(work, reads.tables, call), rows=cursor, again=again, tables=reads.tables, repeatable=not reads.external)
 
 
@@ -52,6 +54,8 @@ def _to_run(
 ) -> tuple[str, Mapping[str, Any], source.Reads]:
     """The text and the values for DuckDB, and what it reads."""
     counted = work.namespace.find(operation.counts.schema, operation.counts.name) if operation.counts else None
+    if operation.counts and execution.temporaries.find(operation.counts.schema, operation.counts.name) is not None:
+        counted = None
     if counted is not None and counted.view is None:
         text = f'SELECT {execution.state(work, counted).row_count}::BIGINT AS "count_star()"'
         return text, {}, source.Reads(frozenset({counted.table_id}))
@@ -168,7 +172,7 @@ def insert_many(execution: Execution, work: ch.Work, operation: st.Insert, call:
     ctes = source.render(execution, work, operation.ctes, call) if operation.ctes else ""
     text = source.render(execution, work, operation.source, call)
     reads = source.prepare(execution, work, f"{ctes} {text}")
-    staged = execution.keep(table, _insert_values(execution, table, operation, f"{ctes} ", text, sets))
+    staged = _insert_sets(execution, table, operation, f"{ctes} ", text, sets)
     change = work.changes.change_of(table)
     constant = not reads.tables and _is_as_in_base(change)
     changes = _read(work.changes, reads, call, constant=constant).with_change(ch.append(change, staged, "append"))
@@ -177,7 +181,37 @@ def insert_many(execution: Execution, work: ch.Work, operation: st.Insert, call:
     return replace(done, tables=reads.tables, repeatable=not reads.external)
 
 
+def _insert_sets(
+    execution: Execution, table: Table, operation: st.Insert, ctes: str, text: str, sets: Sequence[Mapping[str, Any]]
+) -> tuple[fragments.Staged, ...]:
+    """The rows of all sets. Where that fails, the error says with which set it does: the last of the shortest beginning that fails."""
+    import duckdb
+
+    def insert(count: int) -> tuple[fragments.Staged, ...]:
+        return execution.keep(table, _insert_values(execution, table, operation, ctes, text, sets[:count]))
+
+    def fails(count: int) -> bool:
+        try:
+            insert(count)
+        except duckdb.InterruptException:
+            raise
+        except (duckdb.Error, Error):
+            return True
+        return False
+
+    try:
+        return insert(len(sets))
+    except duckdb.InterruptException:
+        raise
+    except (duckdb.Error, Error) as error:
+        number = bisect_left(range(1, len(sets)), True, key=fails) + 1
+        belongs_to(error, number, len(sets))
+        raise
+
+
 def copy_from(execution: Execution, work: ch.Work, operation: st.CopyFrom, call: Call) -> Done:
+    if adopt.is_wanted(operation):
+        return adopt.copy_from(execution, work, operation, call)
     table = find_table(work, operation.target, call)
     text = source.file_query(table, operation, call.values)
     rows = source.select_for_insert(execution, table, operation.columns, by_name=False, ctes="", query=text, values={})

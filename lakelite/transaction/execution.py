@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakelite.bounds import limits_of
@@ -21,6 +22,7 @@ from lakelite.storage.leases import SessionLease
 from lakelite.storage.mirror import MIRROR
 from lakelite.storage.partitions import divided
 from lakelite.storage.saved import SavedRows
+from lakelite.storage.temporary import NOTHING, Temporaries
 from lakelite.transaction import changes as ch
 from lakelite.transaction.view import LakeView
 
@@ -66,6 +68,8 @@ class Execution:
     notes: list[str] = field(default_factory=list)  # what the user should know of the statement that runs, or ran last
     moving: dict[str, frozenset[int]] = field(default_factory=dict)  # views of past states that would be newer ones on a newer head → table ids
     views_read: dict[int, frozenset[str]] = field(default_factory=dict)  # view id → the queries that it had when something read it
+    temporaries: Temporaries = NOTHING  # what the connection has for itself, as the statement sees it
+    read_temporary: bool = False  # whether the statement that runs, or ran last, read any of that
     shown_as: Callable[[TableState], TableState] | None = None  # what a table is shown as, where a query is to see less of it
     _overlays: dict[int, tuple[ch.TableChange, TableState]] = field(default_factory=dict)
 
@@ -97,15 +101,14 @@ class Execution:
 
     def place(self, table: Table) -> fragments.Place:
         number = self.number()
-        limits = limits_of(table, self.limits)
-        return fragments.Place(self.paths, data_file_name(self.transaction_id, number), -number, limits, lambda: self.place(table))
+        return fragments.Place(self.paths, data_file_name(self.transaction_id, number), -number, limits_of(table, self.limits))
 
     def keep(self, table: Table, staged: fragments.Staged | None) -> tuple[fragments.Staged, ...]:
         """What was written, as a fragment for each partition; it is remembered, so that a rollback can remove it."""
         if staged is None:
             return ()
         self.written.append(staged)
-        parts = divided(self.engine, self.place(table), table, staged)
+        parts = divided(self.engine, partial(self.place, table), table, staged)
         self.written[-1:] = parts
         return parts
 

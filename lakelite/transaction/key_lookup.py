@@ -14,13 +14,14 @@ import duckdb
 
 from lakelite.contents import TableState
 from lakelite.model import Constraint, Fragment, Table, decimal_of, fold, quote
-from lakelite.storage import fingerprints
+from lakelite.storage import fingerprints, types
 from lakelite.storage.fingerprints import Fingerprints
 from lakelite.storage.key_filters import FILTERED_ROWS
 from lakelite.storage.statistics import INTEGERS, may_share
 from lakelite.transaction.execution import Execution
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
 
 MOST_KEYS = 100_000
@@ -98,8 +99,7 @@ def _filter_of(execution: Execution, state: TableState, fragment: Fragment, key:
 
 def has_filters(table: Table, key: Constraint) -> bool:
     """Whether the types of a key let its values be known by their hashes."""
-    types = _types(table, key)
-    return all(type_ in _HASHED_BY_VALUE or decimal_of(type_) is not None for _, type_ in types)
+    return all(type_ in _HASHED_BY_VALUE or decimal_of(type_) is not None for _, type_ in _types(table, key))
 
 
 def _tag(table: Table, key: Constraint, fragment: Fragment) -> str:
@@ -110,8 +110,8 @@ def _tag(table: Table, key: Constraint, fragment: Fragment) -> str:
 
 def _types(table: Table, key: Constraint) -> list[tuple[int, str]]:
     """Field id and declared type of each column of the key."""
-    types = {c.field_id: c.type for c in table.columns}
-    return [(field_id, types[field_id]) for _, field_id in key.columns]
+    declared = {c.field_id: c.type for c in table.columns}
+    return [(field_id, declared[field_id]) for _, field_id in key.columns]
 
 
 def hash_of(key: Constraint) -> str:
@@ -121,9 +121,29 @@ def hash_of(key: Constraint) -> str:
 
 def _hashes(execution: Execution, state: TableState, fragments: Iterable[Fragment], key: Constraint) -> NDArray[Any]:
     """The hashes (uint64) of the keys in some fragments."""
-    keys = keys_of(execution, state, fragments, key_names(state.table, key))
-    found: NDArray[Any] = execution.engine.work.execute(f"SELECT {hash_of(key)} AS hash FROM ({keys})").fetchnumpy()["hash"]
-    return found
+    chosen = list(fragments)
+    rows = _staged_keys(state, chosen, key)
+    if rows is None:
+        keys = keys_of(execution, state, chosen, key_names(state.table, key))
+        hashes: NDArray[Any] = execution.engine.work.execute(f"SELECT {hash_of(key)} AS h FROM ({keys})").fetchnumpy()["h"]
+        return hashes
+    columns = {c.field_id: c for c in state.table.columns}
+    values = (types.decode(f"f{i}::{columns[i].stored.type}", columns[i].type) for _, i in key.columns)
+    named = ", ".join(f"{value} AS k{i}" for i, value in enumerate(values))
+    given = " AND ".join(f"k{i} IS NOT NULL" for i in range(len(key.columns)))
+    return execution.engine.over(rows, f"SELECT {hash_of(key)} AS h FROM (SELECT {named} FROM lake_arrow) WHERE {given}")["h"]
+
+
+def _staged_keys(state: TableState, fragments: Sequence[Fragment], key: Constraint) -> pa.Table | None:
+    """The stored values of the key, if all of the rows have just been staged inline: to take them over into DuckDB would take as long again."""
+    import pyarrow as pa
+
+    names = [f"f{field_id}" for _, field_id in key.columns]
+    ipcs = [state.staged_rows.get(f.fragment_id) for f in fragments if f.fragment_id not in state.vectors]
+    tables = [pa.ipc.open_stream(ipc).read_all() for ipc in ipcs if ipc is not None]
+    if not tables or len(tables) < len(fragments) or any(not set(names) <= set(table.column_names) for table in tables):
+        return None
+    return pa.concat_tables([table.select(names) for table in tables])
 
 
 def key_names(table: Table, key: Constraint) -> list[str]:

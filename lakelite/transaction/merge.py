@@ -209,7 +209,7 @@ def _refuse_clash(frame: _Frame, source: str) -> None:
     columns = set(map(fold, relation(frame.execution.engine.work, rows, used_values(rows, frame.call.values)).columns))
     for named in frame.operation.joined:
         if fold(named.name) in columns:
-            message = f'a join as the source of MERGE that has both a table and a column called "{named.name}"'
+            message = f'a join as the source of MERGE that has both a table and a column called "{named.name}" is not supported'
             hint = f'give the join an alias: MERGE INTO t USING (… JOIN …) AS s, or the table "{named.name}" another one'
             raise NotSupportedError(message, hint=hint, position=Position.at(frame.call.text, named.offset))
 

@@ -7,21 +7,19 @@ that theirs touched, so that it runs again on the head where winners changed one
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from lakelite.catalog.branches import Lineage, meeting
 from lakelite.contents import Namespace, TableState
-from lakelite.errors import Conflict, IntegrityError, OperationalError, Position, ProgrammingError, TransactionConflict
+from lakelite.errors import Conflict, IntegrityError, Position, ProgrammingError, TransactionConflict
 from lakelite.language.branch_statements import MergeBranch
 from lakelite.mapping.names import listed
-from lakelite.model import Branch, Column, Schema, Table, fold, quote
+from lakelite.model import Column, Schema, Table, fold, quote
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import changes as ch
-from lakelite.transaction import constraints, define, merge_rows, versions
-from lakelite.transaction.delta import Delta
+from lakelite.transaction import constraints, define, merge_rows, merge_sides, versions
 from lakelite.transaction.execution import Call, Done, Execution
 from lakelite.transaction.meetings import Winner
+from lakelite.transaction.merge_sides import Sides
 from lakelite.transaction.view import LakeView, check_version
 
 SHOWN_KEYS = 10
@@ -37,7 +35,7 @@ def merge_branch(execution: Execution, work: ch.Work, operation: MergeBranch, ca
         raise ProgrammingError(f"branch {branch.name} is the one that you are on", hint="USE BRANCH goes to the one to merge into", position=position)
     head = execution.named.setdefault(("branch", fold(branch.name)), execution.catalog.head(branch.branch_id))
     execution.merge.conflicts, execution.merge.lines = None, []
-    sides = _met(execution, branch, head, position)
+    sides = merge_sides.met(execution, branch, head, position)
     if sides is None:
         return Done(work)
     merge = _Merge(execution, operation, sides, work)
@@ -54,66 +52,6 @@ def merge_branch(execution: Execution, work: ch.Work, operation: MergeBranch, ca
     changes = merge.work.changes.with_reads(merge.looked, call.text)
     changes = replace(changes, defines=True, writes=True, blind=False, merged=head)
     return Done(replace(merge.work, changes=changes), sum(sum(line[1:4]) for line in execution.merge.lines))
-
-
-# Where they met, and what each did since.
-
-
-@dataclass(frozen=True, eq=False)
-class _Side:
-    """What happened on one of the branches since they met. `stretches`: the snapshots (after, until] of it; `kinds`: by table."""
-
-    stretches: Sequence[tuple[int, int]]
-    kinds: Mapping[int, frozenset[str]]
-
-    @classmethod
-    def of(cls, execution: Execution, stretches: Sequence[tuple[int, int]]) -> _Side:
-        kinds: dict[int, frozenset[str]] = {}
-        for after, until in stretches:
-            for _, table_id, text, _, _ in execution.catalog.rows("effects", base=after, head=until):
-                if table_id is not None:
-                    kinds[table_id] = kinds.get(table_id, frozenset()) | frozenset(text.split(","))
-        return cls(stretches, kinds)
-
-
-@dataclass(frozen=True, eq=False)
-class _Sides:
-    """`bases`, `head`: the lake where the branches met, and theirs now. `base`: the newest of them."""
-
-    branch: Branch
-    bases: tuple[LakeView, ...]
-    head: LakeView
-    theirs: _Side
-    ours: _Side
-
-    @property
-    def base(self) -> LakeView:
-        return self.bases[0]
-
-    @property
-    def numbers(self) -> list[int]:
-        """The snapshots that the merge reads."""
-        return [
-            *(base.snapshot_id for base in self.bases),
-            self.head.snapshot_id,
-            *(n for side in (self.theirs, self.ours) for run in side.stretches for n in run),
-        ]
-
-
-def _met(execution: Execution, branch: Branch, head: int, position: Position) -> _Sides | None:
-    """None: all of theirs is here already."""
-    mine = execution.view.snapshot_id
-    lineage = Lineage.of(execution.catalog)
-    met, back = meeting(lineage, head, mine), meeting(lineage, mine, head)
-    if met is None or back is None:
-        hint = "CREATE TABLE … AS FROM t AT (BRANCH => …) takes a table"
-        raise OperationalError(f"where branch {branch.name} and this one met has expired", hint=hint, position=position)
-    if met.bases == (head,):
-        return None
-    for number in (*met.bases, head, *(after for after, _ in (*met.stretches, *back.stretches))):
-        execution.pin(number)
-    bases = tuple(versions.view_of(execution, number, position) for number in met.bases)
-    return _Sides(branch, bases, versions.view_of(execution, head, position), _Side.of(execution, met.stretches), _Side.of(execution, back.stretches))
 
 
 # The merge.
@@ -135,7 +73,7 @@ class _Merge:
 
     execution: Execution
     operation: MergeBranch
-    sides: _Sides
+    sides: Sides
     work: ch.Work
     conflicts: list[_Torn] = field(default_factory=list)
     looked: frozenset[int] = frozenset()
@@ -214,7 +152,7 @@ class _Merge:
     # Tables that one of both has not.
 
     def _dropped_there(self, base: Table, ours: Table) -> None:
-        if (ours != base or self._has_changed(self.sides.ours, base.table_id)) and not self._is_torn(
+        if (ours != base or merge_sides.has_changed(self.execution, self.sides.ours, base.table_id)) and not self._is_torn(
             _Torn(ours.qualified, "it was dropped there and changed here")
         ):
             return
@@ -223,7 +161,7 @@ class _Merge:
 
     def _missing_here(self, base: Table | None, theirs: Table) -> None:
         if base is not None:  # ours dropped it
-            if base == theirs and not self._has_changed(self.sides.theirs, base.table_id):
+            if base == theirs and not merge_sides.has_changed(self.execution, self.sides.theirs, base.table_id):
                 return
             if not self._is_torn(_Torn(theirs.qualified, "it was dropped here and changed there")):
                 return
@@ -253,6 +191,10 @@ class _Merge:
     # Tables that both have.
 
     def _changed(self, base: Table | None, theirs: Table, ours: Table) -> None:
+        if theirs.view is None and not self._rows_go_together(ours):
+            if self._is_torn(_Torn(ours.qualified, "its rows were written anew, and changed on the other branch")):
+                self._replace(theirs, ours)
+            return
         made, what = self._defined(base, theirs, ours), ""
         if made is None:
             wins = self._is_torn(_Torn(ours.qualified, "its columns or its definition were changed on both branches"))
@@ -262,13 +204,18 @@ class _Merge:
         if made != ours:
             what = "redefined"
             self._redefine(made, ours)
-        if made.view is None and self._rows_go_together(ours):
+        if made.view is None:
             self._rows(made, ours, what)
-        elif made.view is None and self._is_torn(_Torn(ours.qualified, "its rows were written anew, and changed on the other branch")):
-            change = ch.delete_all(self.work.changes.change_of(made), self.execution.view.state(ours), "overwrite")
-            self._take_whole(theirs, replace(change, table=self._placed(theirs), kinds=change.kinds | {"schema"}), "overwritten")
         else:
             self._tell(made, what)
+
+    def _replace(self, theirs: Table, ours: Table) -> None:
+        """All of the table becomes what theirs has."""
+        made = self._placed(theirs)
+        if self._makes_room(made):
+            self._redefine(made, ours)
+            change = ch.delete_all(self.work.changes.change_of(made), self.execution.view.state(ours), "overwrite")
+            self._take_whole(theirs, change, "overwritten")
 
     def _defined(self, base: Table | None, theirs: Table, ours: Table) -> Table | None:
         """The definition that both come to; None: they changed it in ways that do not go together."""
@@ -291,13 +238,13 @@ class _Merge:
     def _rows_go_together(self, table: Table) -> bool:
         """Not where one branch wrote all rows anew for a column of another type, and the other one changed rows."""
         for one, other in ((self.sides.theirs, self.sides.ours), (self.sides.ours, self.sides.theirs)):
-            if "rewrite" in one.kinds.get(table.table_id, ()) and self._has_changed(other, table.table_id):
+            if "rewrite" in one.kinds.get(table.table_id, ()) and merge_sides.has_changed(self.execution, other, table.table_id):
                 return False
         return True
 
     def _rows(self, made: Table, ours: Table, what: str) -> None:
         execution, before = self.execution, self.execution.view.state(ours)
-        ids = merge_rows.candidates(execution, self._deltas(self.sides.theirs, made.table_id))
+        ids = merge_rows.candidates(execution, merge_sides.deltas(execution, self.sides.theirs, made.table_id))
         change = self.work.changes.change_of(made)
         counts = merge_rows.Counts(0, 0, 0, 0)
         if len(ids):
@@ -329,25 +276,6 @@ class _Merge:
         keys = merge_rows.shown_keys(self.execution, table, SHOWN_KEYS)
         rows = "1 row was" if count == 1 else f"{count} rows were"
         self.conflicts.append(_Torn(table.qualified, f"{rows} changed on both branches, and not alike", count, keys))
-
-    # What a side did to the rows of a table.
-
-    def _has_changed(self, side: _Side, table_id: int) -> bool:
-        if side.kinds.get(table_id, frozenset()) <= {"compaction"}:
-            return False
-        return len(merge_rows.candidates(self.execution, self._deltas(side, table_id))) > 0
-
-    def _deltas(self, side: _Side, table_id: int) -> list[Delta]:
-        return [delta for after, until in side.stretches if (delta := self._delta(table_id, after, until)) is not None]
-
-    def _delta(self, table_id: int, after: int, until: int) -> Delta | None:
-        before, now = (versions.view_of(self.execution, number, None) for number in (after, until))
-        old, new = before.namespace.by_id.get(table_id), now.namespace.by_id.get(table_id)
-        known = new or old
-        if known is None or known.view is not None:
-            return None
-        states = [TableState(known, {}, {}) if table is None else view.state(table) for view, table in ((before, old), (now, new))]
-        return Delta(states[0], states[1], self.execution.catalog.compositions(known, after, until))
 
 
 def _state(view: LakeView, table_id: int) -> TableState | None:
@@ -381,7 +309,7 @@ def _validate(execution: Execution, state: TableState, before: Table) -> None:
 # The error.
 
 
-def _conflict(execution: Execution, sides: _Sides, torn: _Torn, call: Call) -> Conflict:
+def _conflict(execution: Execution, sides: Sides, torn: _Torn, call: Call) -> Conflict:
     head = sides.head.snapshot_id
     theirs = Winner.of_row(execution.catalog.rows("winners", base=head - 1, head=head)[0], {}, False)
     shown = f" ({listed(torn.keys)})" if torn.keys else ""

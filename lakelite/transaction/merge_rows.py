@@ -22,7 +22,6 @@ from lakelite.transaction.delta import Delta
 from lakelite.transaction.execution import Execution
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from numpy.typing import NDArray
     from pyroaring import BitMap
 
@@ -80,42 +79,55 @@ def three_ways(
     """Puts the versions of the rows with these ids side by side, as rows of `table`, for the functions below to read. A base of None had no
     such table; several bases have to agree on a row, or it is not known what it was: then both count as having changed it."""
     states = {"base": bases[0], "theirs": theirs, "ours": ours, **{f"base_{i}": base for i, base in enumerate(bases) if i}}
+    read: dict[int, BitMap] = {}  # where the rows of the base stand; a row that stands there for another side too is the same one
     for side, state in states.items():
-        rows = _rows(execution, None if state is None else state.defined_as(table), table, ids, side)
-        execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_{side} AS {rows}")
+        places = {} if state is None else row_ids.places(execution, state, ids)
+        same = {k: found for k, positions in places.items() if k in read and (found := positions & read[k])}
+        rest = {k: left for k, positions in places.items() if (left := positions - same[k] if k in same else positions)}
+        parts = [] if state is None or not rest else [_rows(execution, state, table, rest)]
+        if same:
+            _put(execution, "same", same, {k: k for k in same})
+            parts.append("SELECT b.* FROM temp.lake_merge_base b SEMI JOIN temp.lake_merge_same s ON s.source = b.fragment AND s.position = b.place")
+        execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_{side} AS {' UNION ALL '.join(parts) or _nothing(table)}")
+        if side == "base":
+            read = places
     execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_ways AS {_ways(table, len(bases))}")
     counted = ", ".join(f"count(*) FILTER (what = {literal(what)})" for what in ("added", "updated", "deleted", "conflict"))
     return Counts(*execution.engine.run(f"SELECT {counted} FROM {_WAYS}")[0])
 
 
-def _rows(execution: Execution, state: TableState | None, table: Table, ids: NDArray[Any], side: str) -> str:
-    """A SELECT of id and c0, c1, … of the rows of `state` with these ids."""
-    places = {} if state is None else row_ids.places(execution, state, ids)
-    if state is None or not places:
-        return "SELECT 0::BIGINT AS id" + "".join(f", NULL::{c.type} AS c{i}" for i, c in enumerate(table.columns)) + " WHERE false"
+def _nothing(table: Table) -> str:
+    columns = "".join(f", NULL::{c.type} AS c{i}" for i, c in enumerate(table.columns))
+    return f"SELECT 0::BIGINT AS id, 0::BIGINT AS fragment, 0::BIGINT AS place{columns} WHERE false"
+
+
+def _rows(execution: Execution, state: TableState, table: Table, places: Mapping[int, BitMap]) -> str:
+    """A SELECT of id, fragment, place and c0, c1, … of the rows of `state` at these places, by fragment id."""
     fragments = {k: state.fragments[k] for k in places}
     scan = execution.engine.addressed(TableState(table, fragments, {}), fragments.values())
-    numbers = {f.fragment_id: source for source, f in scan.fragments.items()}
-    execution.engine.work.register(f"lake_places_{side}", _as_arrow(places, numbers))
-    try:
-        execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_places AS SELECT * FROM lake_places_{side}")
-    finally:
-        execution.engine.work.unregister(f"lake_places_{side}")
-    firsts = ", ".join(f"({source}, {f.first_row_id})" for source, f in scan.fragments.items())
+    _put(execution, "places", places, {f.fragment_id: source for source, f in scan.fragments.items()})
+    known = ", ".join(f"({source}, {f.fragment_id}, {f.first_row_id})" for source, f in scan.fragments.items())
     columns = "".join(f", p.{quote(c.name)} AS c{i}" for i, c in enumerate(table.columns))
     return (
-        f"SELECT coalesce(p.{scan.row_id}, m.first + p.{scan.position})::BIGINT AS id{columns} FROM ({scan.sql}) p"
+        f"SELECT coalesce(p.{scan.row_id}, m.first + p.{scan.position})::BIGINT AS id, m.fragment::BIGINT AS fragment,"
+        f" p.{scan.position}::BIGINT AS place{columns} FROM ({scan.sql}) p"
         f" JOIN temp.lake_merge_places d ON d.source = p.{scan.source} AND d.position = p.{scan.position}"
-        f" JOIN (VALUES {firsts}) m(source, first) ON m.source = p.{scan.source}"
+        f" JOIN (VALUES {known}) m(source, fragment, first) ON m.source = p.{scan.source}"
     )
 
 
-def _as_arrow(places: Mapping[int, BitMap], numbers: Mapping[int, int]) -> pa.Table:
+def _put(execution: Execution, name: str, places: Mapping[int, BitMap], numbers: Mapping[int, int]) -> None:
+    """Makes a temporary table of places; `numbers`: what stands for each fragment."""
     import numpy as np
     import pyarrow as pa
 
     sources = np.repeat([numbers[k] for k in places], [len(positions) for positions in places.values()])
-    return pa.table({"source": sources, "position": np.concatenate([deletion.to_array(positions) for positions in places.values()])})
+    positions = np.concatenate([deletion.to_array(positions) for positions in places.values()])
+    execution.engine.work.register("lake_arrow", pa.table({"source": sources, "position": positions}))
+    try:
+        execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_{name} AS SELECT * FROM lake_arrow")
+    finally:
+        execution.engine.work.unregister("lake_arrow")
 
 
 def _ways(table: Table, bases: int) -> str:

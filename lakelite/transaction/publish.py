@@ -250,6 +250,13 @@ def _add_fragment(writer: Writer, snapshot: int, staged: Staged) -> int:
     if staged.ipc is not None:
         writer.run("add_inline_rows", fragment_id=fragment_id, ipc=staged.ipc)
     writer.run_many(
+        "add_adopted_column",
+        (
+            {"table_id": fragment.table_id, "fragment_id": fragment_id, "field_id": c.field_id, "name": c.name, "value": c.value, "type": c.type}
+            for c in fragment.columns
+        ),
+    )
+    writer.run_many(
         "add_statistics",
         (
             {

@@ -34,7 +34,7 @@ def running_again(tx: Transaction, entry: Logged) -> Iterator[None]:
         raise
     except Exception as error:
         tx.failed_again = entry
-        reraise(error, entry.call.text, nameable(tx.execution.engine, tx.work.namespace))
+        reraise(error, entry.call.text, nameable(tx.execution.engine, tx.work.namespace, tx.execution.temporaries))
 
 
 @contextmanager

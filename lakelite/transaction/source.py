@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from lakelite.catalog.system import METADATA
 from lakelite.errors import NotSupportedError, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.language.tokens import lex, unquote
@@ -113,6 +114,10 @@ def prepare(
     found = views.found_in(execution, work.namespace, text)
     frames = engine.frames.named(found.others)  # before any view is made: to open a reader may run a query of this very connection
     texts = prepare_found(execution, work, found, text, values)
+    described = bool(execution.temporaries.by_name) and any(map(METADATA.search, texts))
+    shown = views.all_temporary(execution, work) if described else found.temporary
+    engine.temporary.show(cursor or engine.work, execution.temporaries, shown, found.temporary, described=described)
+    execution.read_temporary = execution.read_temporary or bool(found.temporary)
     past = frozenset[int]().union(*(ids for name, ids in execution.moving.items() if any(name in each for each in texts)))
     read = frozenset(found.tables) | frozenset(found.views) | past
     if cursor is None and (read or not once):
@@ -124,7 +129,7 @@ def prepare(
 
 def prepare_found(execution: Execution, work: ch.Work, found: views.Found, text: str, values: Mapping[str, Any] | None = None) -> list[str]:
     """Makes what was found in `text` visible, and system views that it names; the text, and those of the views. `values` as in `prepare`."""
-    texts = [text, *(view.text for view in found.views.values())]
+    texts = [text, *(view.text for view in found.views.values()), *(one.text for one in found.temporary if one.is_view)]
     for each in texts:
         system_views.prepare(execution, work, each)
     views.show(execution, work, found, None if values is None else Call(text, values))

@@ -154,7 +154,7 @@ def _added(execution: Execution, proposed: _Proposed) -> BitMap:
             _take_out(execution, proposed, key, [columns[n] for n in names])
         return _first_ones(execution, [[columns[n] for n in names] for _, names in keys])
     finally:
-        engine.do(f"DROP TABLE IF EXISTS {_FREE}; DROP TABLE IF EXISTS {_FIRST}")
+        engine.run(f"DROP TABLE IF EXISTS {_FREE}; DROP TABLE IF EXISTS {_FIRST}")
 
 
 def _take_out(execution: Execution, proposed: _Proposed, key: Constraint, columns: list[str]) -> None:

@@ -187,7 +187,7 @@ def value_of(execution: Execution, expression: str, call: Call, position: Positi
         ours = engine_error(error, "")
         raise type(ours)(ours.message, hint=ours.hint, position=position) from error
     if value is None:
-        raise DataError(f"{what} is NULL", position=position)
+        raise DataError(f"{what} is NULL", hint="DESCRIBE HISTORY lists the versions", position=position)
     return value
 
 

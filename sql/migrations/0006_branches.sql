@@ -1,6 +1,7 @@
 -- Branches. What is immutable is split from where it lives: a row with begin_snapshot_id b, end_snapshot_id e and branch_id r is part of
 -- those snapshots of branch r that are b <= s < e. Snapshots are numbered across all branches, and each belongs to one.
 -- A new branch begins with a snapshot of its own, on which all that lives at its base begins once more: the same ids, the same files.
+-- (Tables that others refer to are made anew, with foreign keys off: to drop or rename a column takes SQLite 2 ms, at each opening of a lake.)
 
 -- base_snapshot_id: the snapshot that it was made from, which is first_snapshot_id's parent. oldest_kept_id: VACUUM has removed the
 -- branch's older snapshots, but for those that a tag or the base of a merge holds. dropped_snapshot_id: the newest one of the lake when it was dropped.
@@ -25,20 +26,41 @@ CREATE TABLE tags (
 CREATE INDEX tags_by_snapshot ON tags (snapshot_id);
 
 -- merge_parent_id: the snapshot of another branch that a MERGE BRANCH took in.
-ALTER TABLE snapshots DROP COLUMN branch;
-ALTER TABLE snapshots ADD COLUMN branch_id INTEGER NOT NULL DEFAULT 1;
-ALTER TABLE snapshots ADD COLUMN merge_parent_id INTEGER;
+CREATE TABLE held AS SELECT * FROM snapshots;
+DROP TABLE snapshots;
+CREATE TABLE snapshots (
+    snapshot_id      INTEGER PRIMARY KEY CHECK (snapshot_id >= 0),
+    parent_id        INTEGER CHECK (parent_id < snapshot_id),
+    merge_parent_id  INTEGER CHECK (merge_parent_id < snapshot_id),
+    branch_id        INTEGER NOT NULL,
+    committed_at_us  INTEGER NOT NULL,
+    author           TEXT,
+    message          TEXT,
+    operation        TEXT    NOT NULL,
+    statements       TEXT    NOT NULL, -- a JSON list of texts
+    isolation        TEXT    NOT NULL,
+    base_snapshot_id INTEGER,
+    attempts         INTEGER NOT NULL CHECK (attempts >= 1),
+    transaction_id   TEXT    NOT NULL UNIQUE,
+    blind            INTEGER NOT NULL CHECK (blind IN (0, 1))
+) STRICT;
+INSERT INTO snapshots
+SELECT snapshot_id, parent_id, NULL, 1, committed_at_us, author, message, operation, statements, isolation, base_snapshot_id, attempts, transaction_id, blind
+FROM held;
+DROP TABLE held;
+CREATE INDEX snapshots_by_time ON snapshots (committed_at_us); -- grows with snapshot_id, without two alike
 CREATE INDEX snapshots_of_branch ON snapshots (branch_id);
 
-CREATE TABLE all_counters (
+CREATE TABLE held AS SELECT * FROM counters;
+DROP TABLE counters;
+CREATE TABLE counters (
     name    TEXT PRIMARY KEY CHECK (name IN ('table', 'field', 'schema', 'fragment', 'row', 'snapshot', 'branch')),
     next_id INTEGER NOT NULL CHECK (next_id > 0)
 ) STRICT, WITHOUT ROWID;
-INSERT INTO all_counters (name, next_id) SELECT name, next_id FROM counters;
-INSERT INTO all_counters (name, next_id) SELECT 'snapshot', coalesce(max(snapshot_id), 0) + 1 FROM snapshots;
-INSERT INTO all_counters (name, next_id) VALUES ('branch', 2);
-DROP TABLE counters;
-ALTER TABLE all_counters RENAME TO counters;
+INSERT INTO counters (name, next_id) SELECT name, next_id FROM held;
+INSERT INTO counters (name, next_id) SELECT 'snapshot', coalesce(max(snapshot_id), 0) + 1 FROM snapshots;
+INSERT INTO counters (name, next_id) VALUES ('branch', 2);
+DROP TABLE held;
 
 CREATE TABLE schema_lives (
     schema_id         INTEGER NOT NULL REFERENCES schemas (schema_id) ON DELETE CASCADE,
@@ -48,8 +70,14 @@ CREATE TABLE schema_lives (
     PRIMARY KEY (schema_id, begin_snapshot_id)
 ) STRICT, WITHOUT ROWID;
 INSERT INTO schema_lives SELECT schema_id, 1, begin_snapshot_id, end_snapshot_id FROM schemas;
-ALTER TABLE schemas DROP COLUMN end_snapshot_id;
-ALTER TABLE schemas DROP COLUMN begin_snapshot_id;
+CREATE TABLE held AS SELECT schema_id, name FROM schemas;
+DROP TABLE schemas;
+CREATE TABLE schemas (
+    schema_id INTEGER PRIMARY KEY,
+    name      TEXT    NOT NULL CHECK (name <> '')
+) STRICT;
+INSERT INTO schemas SELECT schema_id, name FROM held;
+DROP TABLE held;
 
 -- oldest_kept_id: VACUUM t: older snapshots of the branch no longer hold this table's rows.
 CREATE TABLE table_lives (
@@ -61,9 +89,11 @@ CREATE TABLE table_lives (
     PRIMARY KEY (table_id, begin_snapshot_id)
 ) STRICT, WITHOUT ROWID;
 INSERT INTO table_lives SELECT table_id, 1, begin_snapshot_id, end_snapshot_id, oldest_kept_id FROM tables;
-ALTER TABLE tables DROP COLUMN end_snapshot_id;
-ALTER TABLE tables DROP COLUMN begin_snapshot_id;
-ALTER TABLE tables DROP COLUMN oldest_kept_id;
+DROP TABLE tables;
+CREATE TABLE tables (
+    table_id INTEGER PRIMARY KEY
+) STRICT;
+INSERT INTO tables SELECT DISTINCT table_id FROM table_lives;
 
 -- born_snapshot_id: the snapshot that brought the fragment, on whatever branch.
 CREATE TABLE fragment_lives (
@@ -77,10 +107,25 @@ CREATE TABLE fragment_lives (
 INSERT INTO fragment_lives SELECT fragment_id, table_id, 1, begin_snapshot_id, end_snapshot_id FROM fragments;
 CREATE INDEX fragment_lives_born ON fragment_lives (table_id, branch_id, begin_snapshot_id);
 CREATE INDEX fragment_lives_gone ON fragment_lives (table_id, branch_id, end_snapshot_id);
-DROP INDEX fragments_born;
-DROP INDEX fragments_gone;
-ALTER TABLE fragments DROP COLUMN end_snapshot_id;
-ALTER TABLE fragments RENAME COLUMN begin_snapshot_id TO born_snapshot_id;
+CREATE TABLE held AS SELECT * FROM fragments;
+DROP TABLE fragments;
+CREATE TABLE fragments (
+    fragment_id      INTEGER PRIMARY KEY,
+    table_id         INTEGER NOT NULL REFERENCES tables (table_id),
+    storage          TEXT    NOT NULL CHECK (storage IN ('parquet', 'inline')),
+    path             TEXT    CHECK (path NOT GLOB '*[^a-z0-9.-]*' AND path NOT GLOB '.*' AND path GLOB '*.parquet'),
+    row_count        INTEGER NOT NULL CHECK (row_count > 0),
+    size_bytes       INTEGER NOT NULL CHECK (size_bytes > 0),
+    sha256           TEXT    NOT NULL CHECK (length(sha256) = 64),
+    first_row_id     INTEGER NOT NULL CHECK (first_row_id > 0),
+    has_row_ids      INTEGER NOT NULL CHECK (has_row_ids IN (0, 1)),
+    born_snapshot_id INTEGER NOT NULL,
+    CHECK ((path IS NULL) = (storage = 'inline')),
+    UNIQUE (table_id, path)
+) STRICT;
+INSERT INTO fragments
+SELECT fragment_id, table_id, storage, path, row_count, size_bytes, sha256, first_row_id, has_row_ids, begin_snapshot_id FROM held;
+DROP TABLE held;
 
 ALTER TABLE table_names ADD COLUMN branch_id INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE columns ADD COLUMN branch_id INTEGER NOT NULL DEFAULT 1;

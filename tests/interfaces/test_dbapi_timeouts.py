@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 import lakelite
-from lakelite import session
-from lakelite.transaction import sets
+from lakelite.transaction.transaction import Transaction
 
 LONG = "select count(*) from range(10000000) a, range(10000000) b where a.range * 3 = b.range * 7 + 1 and hash(a.range, b.range) % 7 = 3"
 ROWS = "select a.range from range(1000000) a, range(1000000) b"
@@ -78,7 +77,7 @@ def test_an_interrupt_where_duckdb_does_not_run_undoes_the_statement(
     """While Python reads parameters, DuckDB hears nothing of it: the change must not be kept all the same."""
     if explicit:
         con.execute("begin; insert into t values (4, 'mine')")
-    run_sets = sets.run_sets
+    run_sets = Transaction.run_sets
 
     def interrupted(*arguments: Any) -> int:
         other = threading.Thread(target=con.interrupt)
@@ -88,7 +87,7 @@ def test_an_interrupt_where_duckdb_does_not_run_undoes_the_statement(
         return count
 
     with monkeypatch.context() as patch:
-        patch.setattr(session, "run_sets", interrupted)
+        patch.setattr(Transaction, "run_sets", interrupted)
         with pytest.raises(lakelite.OperationalError, match=r"^interrupted"):
             con.executemany("insert into t values (?, ?)", [(n, "x") for n in range(10)])
     con.interrupt()
@@ -99,13 +98,13 @@ def test_an_interrupt_where_duckdb_does_not_run_undoes_the_statement(
 
 def test_an_interrupt_is_repeated_until_the_statement_ends(con: lakelite.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     """It comes before DuckDB runs, which then is stopped nevertheless."""
-    run_sets = sets.run_sets
+    run_sets = Transaction.run_sets
 
     def interrupted(*arguments: Any) -> int:
         con.interrupt()
         return run_sets(*arguments)
 
-    monkeypatch.setattr(session, "run_sets", interrupted)
+    monkeypatch.setattr(Transaction, "run_sets", interrupted)
     begin = time.monotonic()
     with pytest.raises(lakelite.OperationalError, match=r"^interrupted"):
         con.execute(f"insert into t select ({LONG}), 'x'")

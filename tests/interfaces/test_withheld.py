@@ -73,28 +73,23 @@ def test_executemany_withholds_and_says_the_set(con: lakelite.Connection, sql: s
     sets = [(n + 100, n) for n in range(1, 41)]
     where = 1 if "update" in sql else 7
     sets[where - 1] = (1, SECRET)  # type: ignore[call-overload]
-    with pytest.raises(lakelite.DataError, match=rf"^parameter set {where}: could not convert '\?2' to INTEGER") as caught:
+    with pytest.raises(lakelite.DataError, match=rf"^could not convert '\?2' to INTEGER.* \(parameter set {where} of 40\)") as caught:
         con.executemany(sql, sets)
     assert not _shows(caught.value)
     assert con.execute("select count(*) from t").fetchone() == (2,)
 
 
 def test_executemany_says_the_set_with_which_a_key_is_there_twice(con: lakelite.Connection) -> None:
-    with pytest.raises(lakelite.IntegrityError, match=r"^parameter set 5: Duplicate key"):
+    with pytest.raises(lakelite.IntegrityError, match=r"^Duplicate key.*\(parameter set 5 of 6\)"):
         con.executemany("insert into t (k) values (?)", [(n,) for n in (10, 11, 12, 13, 11, 15)])
 
 
 def test_executemany_says_which_set_has_not_enough_values_and_explains_a_colon(con: lakelite.Connection) -> None:
-    with pytest.raises(lakelite.ProgrammingError, match=r"^parameter set 2: the statement has 1 parameter"):
+    with pytest.raises(lakelite.ProgrammingError, match=r"^the statement has 1 parameter.*\(parameter set 2 of 3\)"):
         con.executemany("insert into t (k) values (?)", [(10,), (), (11,)])
     with pytest.raises(lakelite.ProgrammingError) as caught:
         con.executemany("insert into t (k) values (:k)", [{"name": 10}, {"name": 11}])
     assert caught.value.hint == "the values have no k; their names are: name"
-
-
-def test_executemany_blames_no_set_for_what_is_wrong_with_all(con: lakelite.Connection) -> None:
-    with pytest.raises(lakelite.ProgrammingError, match=r'^table "nowhere" does not exist'):
-        con.executemany("insert into nowhere values (?)", [(1,), (2,)])
 
 
 def test_while_rows_are_read_and_in_a_stream(con: lakelite.Connection) -> None:

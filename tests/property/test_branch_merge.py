@@ -1,7 +1,8 @@
 """MERGE BRANCH against a three-way merge over plain dicts: random changes on several branches, merged back and forth.
 
 The model knows rows by a key that is never written again, and the lake by row ids, so that the two share no rule. It keeps the state
-of every commit and what led to it, and takes the newest common ones as the base: where merges crossed there are several, and a row is a conflict if they disagree on it.
+of every commit and what led to it, and takes the newest common ones as the base: where merges crossed there are several, and a row is
+a conflict if they disagree on it.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ class Lake:
 
 
 @given(steps(), st.sampled_from([0, 3, 1000]), st.booleans())
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 def test_merges_are_those_of_plain_dicts(actions: list[tuple[Any, ...]], inline_rows: int, vacuums: bool) -> None:
     with tempfile.TemporaryDirectory() as directory:
         lake, model = Lake(Path(directory) / "lake", inline_rows), Model()

@@ -12,6 +12,7 @@ import pytest
 from racing import meeting
 
 import lakelite
+from lakelite.__main__ import main
 from lakelite.maintenance import vacuum as vacuuming
 
 
@@ -345,6 +346,17 @@ def test_a_branch_that_is_made_while_vacuum_runs_waits_for_it(path: Path, con: A
     monkeypatch.undo()
     assert len(refused) == 1
     assert answer(con, "CHECK LAKE") == []
+
+
+# The command line.
+
+
+def test_the_command_line_begins_on_a_branch(path: Path, dev: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    dev.execute("DELETE FROM t WHERE k < 100")
+    assert main([str(path), "--branch", "dev", "--csv", "-c", "SELECT count(*) AS n FROM t"]) == 0
+    assert capfd.readouterr().out.split() == ["n", "1902"]
+    assert main([str(path), "--branch", "dve", "-c", "SELECT 1"]) != 0
+    assert "did you mean dev?" in capfd.readouterr().err
 
 
 # Lakes of before.

@@ -195,8 +195,10 @@ def test_each_type(con: Any, type_: str) -> None:
         for each in (duck, con):
             each.execute(create)
         both(con, duck, f"INSERT INTO t VALUES {', '.join(f'({value}, {values[0]})' for value in [*values, 'NULL'])}")
+        con.execute("SET inline_rows = 1_000")  # a key that is inline has the hash that it has in a file
         for value in values:
             both(con, duck, f"INSERT INTO t VALUES ({value}, {values[0]})")
+            both(con, duck, f"INSERT INTO t VALUES ({values[0]}, {value})")
         pairs = itertools.product([*values, "NULL"], values)
         both(con, duck, f"INSERT INTO t VALUES {', '.join(f'({a}, {b})' for a, b in pairs)} ON CONFLICT DO NOTHING")
 

@@ -95,6 +95,8 @@ def test_all_ways_of_writing(con: Any, tmp_path: Path) -> None:
     assert {p for p, _ in partitions(con, "keyed")} == {"p = 0", "p = 1", "p = 2"}
     with pytest.raises(errors.IntegrityError):
         con.execute("INSERT INTO keyed VALUES (3, 9)")
+    con.execute("OPTIMIZE keyed ZORDER BY (k)")
+    assert con._session.lake.engine.run("SELECT table_name FROM system.main.duckdb_tables() WHERE temporary") == []  # nothing is left of all that
     sound(con)
 
 

@@ -129,7 +129,7 @@ def test_the_ends_of_a_long_history_are_found_at_once(query: str, catalog: Catal
     sqlite.execute("BEGIN")
     sqlite.execute(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
-        " INSERT INTO snapshots SELECT i, i - 1, 4000000000000000 + i, NULL, NULL, 'x', '[]', 'x', i - 1, 1, 't' || i, 0, 1, NULL FROM n"
+        " INSERT INTO snapshots SELECT i, i - 1, NULL, 1, 4000000000000000 + i, NULL, NULL, 'x', '[]', 'x', i - 1, 1, 't' || i, 0 FROM n"
     )
     sqlite.execute("COMMIT")
     steps = 0
