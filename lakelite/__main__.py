@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from lakelite.model import DEFAULT_LEVEL, ISOLATION_LEVELS, level_of
+
 if TYPE_CHECKING:
     from lakelite.interfaces.runner import Runner
 
 TEMPORARY = ":memory:"
-LEVELS = ("write serializable", "serializable", "snapshot")
 EPILOG = """\
 without -c and -f, statements are read from standard input, with a prompt on a terminal
 `lakelite demo [DIR]` loads a lake with real flights and shows two transactions that meet
@@ -81,8 +82,8 @@ def _parser() -> argparse.ArgumentParser:
         "--isolation",
         metavar="LEVEL",
         type=_level,
-        default=LEVELS[0],
-        help=f"{LEVELS[0]}, the default, {LEVELS[1]} or {LEVELS[2]}",
+        default=DEFAULT_LEVEL,
+        help=f"{', '.join(ISOLATION_LEVELS)} (default: {DEFAULT_LEVEL})",
     )
     parser.add_argument("--branch", metavar="NAME", default="main", help="work on this branch (default: main)")
     parser.add_argument("--safe", action="store_true", help="not available yet")
@@ -124,9 +125,9 @@ def _standard_input() -> str:
 
 
 def _level(text: str) -> str:
-    level = " ".join(text.lower().replace("_", " ").replace("-", " ").split())
-    if level not in LEVELS:
-        raise argparse.ArgumentTypeError(f"there is no isolation level {text!r}; there are: {', '.join(LEVELS)}")
+    level = level_of(text)
+    if level is None:
+        raise argparse.ArgumentTypeError(f"there is no isolation level {text!r}; there are: {', '.join(ISOLATION_LEVELS)}")
     return level
 
 

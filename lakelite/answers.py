@@ -11,6 +11,7 @@ from lakelite.language.statements import Name
 from lakelite.language.tokens import shown_name
 from lakelite.mapping.names import did_you_mean
 from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Constraint, Table, fold, literal, quote
+from lakelite.parameters import limit_of
 from lakelite.storage.temporary import TEMP_SCHEMA, Temporary
 from lakelite.transaction import source, views
 from lakelite.transaction.changes import Work
@@ -50,7 +51,7 @@ def answer(operation: st.Operation, execution: Execution, work: Work, call: Call
             return look.describe_table(found if found.view is None else views.described(execution, work, found))
         case st.DescribeHistory():
             table = find_relation(work, operation.target, call) if operation.target else None
-            return look.describe_history(execution.catalog, execution.view.snapshot_id, table, operation.limit)
+            return look.describe_history(execution.catalog, execution.view.snapshot_id, table, limit_of(operation, call.values))
         case st.ShowSettings():
             return _settings(operation.name, execution, work)
     raise NotSupportedError(f"{type(operation).__name__} is not supported")

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
-from typing import Literal
+from typing import Literal, get_args
 
 Storage = Literal["parquet", "inline"]
 Isolation = Literal["serializable", "write serializable", "snapshot"]
@@ -28,6 +28,9 @@ ROW_ID_COLUMN = "_row_id"
 ROW_ID_FIELD = 2147483540  # the field id that Iceberg v3 reserves for _row_id
 
 
+ISOLATION_LEVELS: tuple[Isolation, ...] = get_args(Isolation)
+DEFAULT_LEVEL: Isolation = "write serializable"
+
 _DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
 _FOLDED = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
@@ -35,6 +38,12 @@ _FOLDED = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 def fold(name: str) -> str:
     """The form under which two identifiers are the same one. ASCII only, as DuckDB and SQLite both do; the one place that knows."""
     return name.translate(_FOLDED)
+
+
+def level_of(name: str) -> Isolation | None:
+    """The isolation level of that name, with spaces, hyphens or underscores, in any case; None if there is none."""
+    wanted = " ".join(re.split(r"[\s_-]+", fold(name.strip())))
+    return next((level for level in ISOLATION_LEVELS if level == wanted), None)
 
 
 def decimal_of(type_text: str) -> tuple[int, int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,8 +13,11 @@ import duckdb
 
 from lakelite.errors import DataError, InterfaceError, ProgrammingError
 from lakelite.language import statements as st
+from lakelite.language.control import LIMIT_DIGITS
 from lakelite.language.tokens import is_number
 from lakelite.mapping.names import did_you_mean, listed
+from lakelite.mapping.sets import of_set
+from lakelite.model import MOST_HOURS
 
 Parameters = Mapping[str, Any] | Sequence[Any] | None
 
@@ -57,12 +61,43 @@ def values_of(statement: st.Statement, parameters: Parameters) -> dict[str, Any]
     return {p: _plain(given[int(p) - 1]) for p in statement.parameters}
 
 
+def values_of_sets(statement: st.Statement, parameter_sets: Sequence[Parameters]) -> list[dict[str, Any]]:
+    """The same for each of several sets; the error says which one does not fit, counted from 1."""
+    found: list[dict[str, Any]] = []
+    for number, parameters in enumerate(parameter_sets, 1):
+        with of_set(number, len(parameter_sets)):
+            found.append(values_of(statement, parameters))
+    return found
+
+
 def path_of(operation: st.Export | st.Import, values: Mapping[str, Any]) -> Path:
     """The path that a statement names, or that is the value of its parameter; ProgrammingError if that is none."""
     path = operation.path if operation.path is not None else values[operation.parameter or ""]
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise ProgrammingError("the path has to be a text", hint="pass str(path)")
     return Path(os.fsdecode(path))
+
+
+def limit_of(operation: st.DescribeHistory, values: Mapping[str, Any]) -> int | None:
+    """The LIMIT of DESCRIBE HISTORY; DataError if its parameter is no whole number from 0."""
+    if not isinstance(operation.limit, str):
+        return operation.limit
+    limit = values[operation.limit]
+    if not isinstance(limit, int) or isinstance(limit, bool) or not 0 <= limit < 10**LIMIT_DIGITS:
+        raise DataError("the LIMIT of DESCRIBE HISTORY is a whole number, 0 or more")
+    return limit
+
+
+def hours_of(operation: st.Vacuum, values: Mapping[str, Any]) -> float | None:
+    """For how long VACUUM retains; DataError if its parameter is no number from 0."""
+    if not isinstance(operation.retain_hours, str):
+        return operation.retain_hours
+    hours = values[operation.retain_hours]
+    fits = isinstance(hours, int | float) and not isinstance(hours, bool)
+    fits = fits or (isinstance(hours, Decimal) and hours.is_finite())
+    if not fits or not 0 <= hours <= MOST_HOURS:
+        raise DataError(f"RETAIN takes a number of hours from 0 to {MOST_HOURS}")
+    return float(hours)
 
 
 def explain_colon(error: ProgrammingError, text: str, parameters: Parameters) -> None:

@@ -18,15 +18,16 @@ import duckdb
 
 from lakelite import branching, duckdb_view, landing, standalone
 from lakelite.batches import Batches, Guard
-from lakelite.errors import InterfaceError, ProgrammingError
+from lakelite.errors import Error, InterfaceError, ProgrammingError
 from lakelite.lake import Lake
 from lakelite.language import statements as st
 from lakelite.language.parse import iter_statements, parse_append
 from lakelite.mapping.names import NO_NAMES, Names
 from lakelite.mapping.ours import mapped, reraise
+from lakelite.mapping.withheld import withhold
 from lakelite.model import Isolation
 from lakelite.opening import Opened
-from lakelite.parameters import Parameters, explain_colon, names_of, path_of, text_of, values_of
+from lakelite.parameters import Parameters, explain_colon, names_of, path_of, text_of, values_of, values_of_sets
 from lakelite.results import Message, Result
 from lakelite.scripts import Script, Where
 from lakelite.settings import level_named
@@ -78,17 +79,26 @@ class Session:
 
     def execute_many(self, text: str, parameter_sets: Sequence[Parameters], variables: Variables | None = None) -> Result:
         """One statement for many parameter sets, as one snapshot: INSERT … VALUES is one statement, others run one after the other."""
-        with self._statement(text_of(text), variables):
-            found = list(iter_statements(text, names_of(parameter_sets[0]) if parameter_sets else None))
-            if len(found) != 1:
-                raise ProgrammingError(f"executemany takes one statement, not {len(found)}", hint="executescript runs several, without values")
-            statement = found[0]
-            operation = statement.operation
-            if not isinstance(operation, st.Insert | st.Update | st.Delete | st.Merge) or operation.returning is not None:
-                what = "executemany is for INSERT, UPDATE, DELETE and MERGE without RETURNING"
-                raise ProgrammingError(what, hint="use execute for other statements")
-            sets = [values_of(statement, p) for p in parameter_sets]
-            return self._change(statement, sets) if sets else Result(None, rowcount=0)
+        try:
+            with self._statement(text_of(text), variables):
+                return self._execute_many(text, parameter_sets)
+        except Error as error:
+            if isinstance(error, ProgrammingError) and parameter_sets:
+                explain_colon(error, text, parameter_sets[0])
+            withhold(error, text, *parameter_sets)
+            raise
+
+    def _execute_many(self, text: str, parameter_sets: Sequence[Parameters]) -> Result:
+        found = list(iter_statements(text, names_of(parameter_sets[0]) if parameter_sets else None))
+        if len(found) != 1:
+            raise ProgrammingError(f"executemany takes one statement, not {len(found)}", hint="executescript runs several, without values")
+        statement = found[0]
+        operation = statement.operation
+        if not isinstance(operation, st.Insert | st.Update | st.Delete | st.Merge) or operation.returning is not None:
+            what = "executemany is for INSERT, UPDATE, DELETE and MERGE without RETURNING"
+            raise ProgrammingError(what, hint="use execute for other statements")
+        sets = values_of_sets(statement, parameter_sets)
+        return self._change(statement, sets) if sets else Result(None, rowcount=0)
 
     def run(self, statement: st.Statement, parameters: Parameters, where: Where, variables: Variables | None = None) -> Result:
         """Runs one parsed statement. An error counts its place from the beginning of the statement; one of a fetch is placed by `where`."""
@@ -337,8 +347,11 @@ class Session:
     def _stream(self, tx: Transaction, again: Callable[[int], Stream], snapshot: int, text: str, where: Where, rows_per_batch: int) -> Batches:
         """A query once more, as Arrow batches; its result has to be open still, which keeps the snapshot."""
         with self.exclusive(exports=True), mapped(text, self._names):
-            with self._limited(self.lake.engine.stopper):
-                stream = again(rows_per_batch)
+            try:
+                with self._limited(self.lake.engine.stopper):
+                    stream = again(rows_per_batch)
+            except Exception as error:
+                reraise(error, text, self._names(), where.place)
             batches = Batches(stream.reader, self._reading(stream.cursor, text, where), self._kept(tx, stream.cursor, [snapshot], stream.pinned))
             self._results.add(batches)
             return batches

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
 from lakelite.bounds import value_of
 from lakelite.errors import CannotOpen, DataError, InterfaceError, ProgrammingError
 from lakelite.mapping.names import did_you_mean
-from lakelite.model import Isolation, Limits, fold
+from lakelite.model import DEFAULT_LEVEL, ISOLATION_LEVELS, Isolation, Limits, level_of
 
-ISOLATION_LEVELS: tuple[Isolation, ...] = get_args(Isolation)
-DEFAULT_LEVEL: Isolation = "write serializable"
 RESULT_SETTINGS = frozenset({"timezone", "calendar", "default_order", "default_null_order"})  # what a statement gives depends on them
 DUCKDB_SETTINGS = RESULT_SETTINGS | {"threads", "memory_limit", "max_memory"}
 TEXTS = {
@@ -51,14 +49,13 @@ OF_CONNECTION = frozenset({"isolation_level", *TEXTS})  # no default of these is
 
 
 def level_named(name: object) -> Isolation:
-    """The isolation level of that name, with spaces or underscores, in any case."""
+    """The isolation level of that name; ProgrammingError if there is none, InterfaceError if it is no text."""
     if not isinstance(name, str):
         raise InterfaceError(f"an isolation level is a str, not {type(name).__name__}", hint=f"the levels are: {', '.join(ISOLATION_LEVELS)}")
-    wanted = fold(name.strip()).replace("_", " ")
-    for level in ISOLATION_LEVELS:
-        if level == wanted:
-            return level
-    hint = did_you_mean(wanted, ISOLATION_LEVELS, f"the levels are: {', '.join(ISOLATION_LEVELS)}")
+    level = level_of(name)
+    if level is not None:
+        return level
+    hint = did_you_mean(name, ISOLATION_LEVELS, f"the levels are: {', '.join(ISOLATION_LEVELS)}")
     raise ProgrammingError(f'there is no isolation level "{name}"', hint=hint)
 
 

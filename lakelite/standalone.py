@@ -14,6 +14,7 @@ from lakelite.maintenance import check
 from lakelite.maintenance.vacuum import Vacuumed, vacuum, vacuum_each
 from lakelite.mapping.names import did_you_mean
 from lakelite.model import Table, literal
+from lakelite.parameters import hours_of
 from lakelite.results import Message, Result
 from lakelite.settings import DUCKDB_SETTINGS, OF_CONNECTION, RESULT_SETTINGS, TEXTS
 from lakelite.transaction import commit as committing
@@ -139,7 +140,7 @@ def _vacuum(lake: Lake, operation: st.Vacuum, call: Call) -> Result:
     with lake.head() as view:
         work = committing.work_on(view)
         table = None if operation.target is None else find_table(work, operation.target, call)
-    limits, now_us, hours = lake.settings.limits, committing.now_us(), operation.retain_hours
+    limits, now_us, hours = lake.settings.limits, committing.now_us(), hours_of(operation, call.values)
 
     def run(hours: float, of: Table | None, dry_run: bool) -> Vacuumed:
         return vacuum(lake.catalog, lake.paths, lake.locked, now_us, hours, of, dry_run=dry_run)

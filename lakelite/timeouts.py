@@ -34,7 +34,7 @@ class Watch:
     """Watches the limited calls of one session, in a thread that lives while there are any and a moment longer."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may call `interrupt` in the thread that holds it
         self._calls: set[_Call] = set()
         self._thread: threading.Thread | None = None
         self._is_running = False

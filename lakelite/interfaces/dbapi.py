@@ -14,12 +14,12 @@ from lakelite.errors import InterfaceError
 from lakelite.interfaces.block import TransactionBlock
 from lakelite.interfaces.cursor import Cursor, Cursors
 from lakelite.mapping.ours import opening
-from lakelite.model import MAIN_BRANCH, fold
+from lakelite.model import DEFAULT_LEVEL, MAIN_BRANCH, fold
 from lakelite.opening import open_lake
 from lakelite.parameters import Parameters
 from lakelite.results import Message
 from lakelite.session import Session
-from lakelite.settings import DEFAULT_LEVEL, level_named, text_setting
+from lakelite.settings import level_named, text_setting
 from lakelite.transaction.commit import CommitResult
 from lakelite.transaction.resolve import Resolution
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     import duckdb
 
 __all__ = ["CommitResult", "Connection", "Cursor", "Resolution", "connect"]
-
-_NO_MODE = "autocommit is True or False"
 
 
 def connect(
@@ -50,7 +48,7 @@ def connect(
     InterfaceError or DataError for wrong arguments, ProgrammingError for a branch that is not there.
     """
     level_named(isolation)
-    _check_arguments(autocommit, author, branch)
+    _check_arguments(author, branch, autocommit=autocommit, read_only=read_only, create=create, preload=preload)
     place = _text(path)
     with opening():
         opened = open_lake(place, create=create and fold(branch) == MAIN_BRANCH, read_only=read_only)  # a new lake has no other one
@@ -77,12 +75,19 @@ def _text(path: str | os.PathLike[str]) -> str:
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str):
         raise InterfaceError(f"the path of a lake is a str or a pathlib.Path, not {type(path).__name__}")
+    if not text:
+        raise InterfaceError("the path of the lake is empty", hint='"." is the current directory, ":memory:" a temporary lake')
     return text
 
 
-def _check_arguments(autocommit: object, author: object, branch: object) -> None:
-    if autocommit not in (True, False):
-        raise InterfaceError(_NO_MODE)
+def _check_switch(name: str, value: object) -> None:
+    if value not in (True, False):
+        raise InterfaceError(f"{name} is True or False")
+
+
+def _check_arguments(author: object, branch: object, **switches: object) -> None:
+    for name, value in switches.items():
+        _check_switch(name, value)
     if author is not None and not isinstance(author, str):
         raise InterfaceError(f"an author is a str, not {type(author).__name__}")
     text_setting("author", author)
@@ -192,8 +197,7 @@ class Connection:
     @autocommit.setter
     def autocommit(self, value: bool) -> None:
         with self._session.exclusive():
-            if value not in (True, False):
-                raise InterfaceError(_NO_MODE)
+            _check_switch("autocommit", value)
             if value and self._session.in_transaction:
                 raise InterfaceError("a transaction is open", hint="commit() or rollback() before you switch autocommit on")
             self._session.autocommit = bool(value)

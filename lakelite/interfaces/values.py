@@ -16,9 +16,7 @@ from types import NoneType
 from typing import Any
 
 from lakelite.cells import cells_of, width
-
-NUMERIC = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT", "BIGNUM", "FLOAT",
-           "DOUBLE", "DECIMAL")  # fmt: skip
+from lakelite.interfaces.type_objects import NUMBER
 
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 # C0, DEL and C1 steer a terminal; the others break lines or turn the direction of what follows.
@@ -32,7 +30,7 @@ _ENCODE = json.JSONEncoder(ensure_ascii=False).encode
 
 def is_numeric(type_name: str) -> bool:
     """Whether a column of this DuckDB type is aligned to the right."""
-    return type_name.partition("(")[0] in NUMERIC and not type_name.endswith("]")
+    return type_name == NUMBER
 
 
 def visible(text: str) -> str:

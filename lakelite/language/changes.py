@@ -185,14 +185,22 @@ def read_path(reader: Reader, of: str = "a file") -> tuple[str | None, str | Non
     if token.kind == "string" and start in ("'", "$"):
         reader.index += 1
         return unquote(reader.source.shown(token)), None
-    parameters = splice(reader.source, reader.index, reader.index + 1).parameters if not reader.ended() else ()
-    if token.word == ":" and reader.index + 1 < len(reader.tokens):
-        parameters = splice(reader.source, reader.index, reader.index + 2).parameters
-        reader.index += 1
-    if not parameters:
+    parameter = read_parameter(reader)
+    if parameter is None:
         raise reader.syntax_error(f"expected the path of {of}: a string in single quotes, or a parameter")
-    reader.index += 1
-    return None, parameters[0]
+    return None, parameter
+
+
+def read_parameter(reader: Reader) -> str | None:
+    """The name of the parameter that comes next; None, and nothing is read: there is none."""
+    if reader.ended():
+        return None
+    end = reader.index + (2 if reader.peek().word == ":" and reader.index + 1 < len(reader.tokens) else 1)
+    parameters = splice(reader.source, reader.index, end).parameters
+    if not parameters:
+        return None
+    reader.index = end
+    return parameters[0]
 
 
 def _refuse_streams(reader: Reader) -> None:

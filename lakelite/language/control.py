@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lakelite.language.changes import read_parameter
 from lakelite.language.reader import QUERY_HEADS, Reader
 from lakelite.language.source import plain, splice
 from lakelite.language.statements import (
@@ -25,9 +26,9 @@ from lakelite.language.statements import (
     Vacuum,
 )
 from lakelite.language.tokens import folded, unquote
-from lakelite.model import MOST_HOURS, SYSTEM_SCHEMAS
+from lakelite.model import ISOLATION_LEVELS, MOST_HOURS, SYSTEM_SCHEMAS
 
-_LEVELS = {"writeserializable": "write serializable", "serializable": "serializable", "snapshot": "snapshot"}
+_LEVELS = {level.replace(" ", ""): level for level in ISOLATION_LEVELS}
 LIMIT_DIGITS = 18  # fits into 64 bits
 _WORK = ("TRANSACTION", "WORK")
 _SAVEPOINT = "the name of a savepoint"
@@ -233,8 +234,8 @@ def _tables(reader: Reader) -> ShowTables:
 
 def _history(reader: Reader) -> DescribeHistory:
     target = None if reader.ended() or reader.sees("LIMIT") else reader.name()
-    limit = None
-    if reader.accept("LIMIT"):
+    limit: int | str | None = None
+    if reader.accept("LIMIT") and (limit := read_parameter(reader)) is None:
         shown = reader.source.shown(reader.peek()) if not reader.ended() else ""
         if not (shown.isascii() and shown.isdigit()):
             raise reader.syntax_error("expected a whole number")
@@ -246,7 +247,11 @@ def _history(reader: Reader) -> DescribeHistory:
     return DescribeHistory(target, limit)
 
 
-def _hours(reader: Reader) -> float:
+def _hours(reader: Reader) -> float | str:
+    parameter = read_parameter(reader)
+    if parameter is not None:
+        _expect_hours(reader)
+        return parameter
     token = reader.peek()
     if token.kind != "number":
         raise reader.syntax_error("expected a number of hours, 0 or more")
@@ -257,6 +262,10 @@ def _hours(reader: Reader) -> float:
     if hours > MOST_HOURS:
         raise reader.wrong(f"RETAIN takes at most {MOST_HOURS} hours")
     reader.index += 1
+    _expect_hours(reader)
+    return hours
+
+
+def _expect_hours(reader: Reader) -> None:
     if reader.accept_one("HOURS", "HOUR") is None:
         raise reader.syntax_error("expected HOURS")
-    return hours

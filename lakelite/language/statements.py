@@ -165,18 +165,18 @@ class DescribeTable:
 
 @dataclass(frozen=True, slots=True)
 class DescribeHistory:
-    """DESCRIBE HISTORY [t] [LIMIT n]; without a table: of the whole lake."""
+    """DESCRIBE HISTORY [t] [LIMIT n]; without a table: of the whole lake. `limit`: a text is the name of a parameter."""
 
     target: Name | None
-    limit: int | None
+    limit: int | str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Vacuum:
-    """VACUUM [t] [RETAIN n HOURS] [DRY RUN]; `retain_hours` None: the setting."""
+    """VACUUM [t] [RETAIN n HOURS] [DRY RUN]; `retain_hours` None: the setting; a text is the name of a parameter."""
 
     target: Name | None
-    retain_hours: float | None
+    retain_hours: float | str | None
     dry_run: bool
 
 

@@ -8,6 +8,10 @@ from lakelite.errors import DataError
 from lakelite.mapping.words import Rule, Said, Words, rule
 
 HANDED_OVER = "lake_handed_over"  # the name that the rows of con.append have for DuckDB
+_TOLD = re.compile(
+    r"(?:Invalid: )?(?:Unknown error: )?(?:lakelite\.errors\.\w+: )?(.*?)(?=\nLINE \d|\nHint: |\. Detail: Python exception: |\Z)", re.DOTALL
+)
+_HINT = re.compile(r"\nHint: (.*?)(?=\. Detail: Python exception: |\Z)", re.DOTALL)
 REPORT = "this is a bug of DuckDB's: please report it with the statement; open the lake again if the next statement fails too"
 
 
@@ -29,8 +33,11 @@ def _invalidated(found: re.Match[str], said: Said) -> Words:
 
 
 def _python(found: re.Match[str], said: Said) -> Words:
+    """An error of ours, where the rows are those of a query, comes with its place, which is in another text, its hint, and a traceback."""
     what = "the rows" if found[1] == HANDED_OVER else found[1]
-    return Words(f"reading {what} failed: {found[2].strip()}", "look at the object that gives the rows", kind=DataError)
+    told, hint = _TOLD.match(found[2].strip()), _HINT.search(found[2])
+    assert told is not None
+    return Words(f"reading {what} failed: {told[1].strip()}", hint[1] if hint else "look at the object that gives the rows", kind=DataError)
 
 
 def _extension(found: re.Match[str], said: Said) -> Words:

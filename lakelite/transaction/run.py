@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lakelite.errors import NotSupportedError
+from lakelite.errors import IntegrityError, NotSupportedError
 from lakelite.language import statements as st
+from lakelite.mapping.sets import belongs_to
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import alter, constraints, define, describe, execute, merge, merge_branch, restore
 from lakelite.transaction import changes as ch
@@ -50,11 +52,32 @@ def run(execution: Execution, work: ch.Work, operation: st.Operation, call: Call
         raise NotSupportedError(f"{type(operation).__name__} cannot be part of a transaction")
     if many is not None:
         assert isinstance(operation, st.Insert)
-        done = execute.insert_many(execution, work, operation, call, many)
-    else:
-        done = handler(execution, work, operation, call)
+        return _insert_many(execution, work, operation, call, many)
+    done = handler(execution, work, operation, call)
     constraints.check_statement(execution, work, done.work, operation)
     return done
+
+
+def _insert_many(execution: Execution, work: ch.Work, operation: st.Insert, call: Call, many: Sequence[Mapping[str, Any]]) -> Done:
+    """An INSERT … VALUES for all parameter sets; an error of a constraint says with which set it is broken."""
+
+    def insert(count: int) -> Done:
+        done = execute.insert_many(execution, work, operation, call, many[:count])
+        constraints.check_statement(execution, work, done.work, operation)
+        return done
+
+    def fails(count: int) -> bool:
+        try:
+            insert(count)
+        except IntegrityError:
+            return True
+        return False
+
+    try:
+        return insert(len(many))
+    except IntegrityError as error:
+        belongs_to(error, bisect_left(range(1, len(many)), True, key=fails) + 1, len(many))
+        raise
 
 
 def again(execution: Execution, work: ch.Work, operation: st.Operation, call: Call, staged: tuple[fragments.Staged, ...], rowcount: int) -> Done:

@@ -14,6 +14,7 @@ import duckdb
 
 from lakelite.errors import Error, TransactionConflict, on_one_line
 from lakelite.mapping.ours import reraise
+from lakelite.mapping.withheld import withhold
 from lakelite.transaction.meetings import Winner
 from lakelite.transaction.nameable import nameable
 from lakelite.transaction.record import Logged
@@ -46,6 +47,8 @@ def told_of(tx: Transaction, winners: Sequence[Winner]) -> Iterator[None]:
     except Error as error:
         if tx.explicit:
             error.context = _context(tx, tx.failed_again, winners)
+            for one in tx.log:
+                withhold(error, one.call.text, one.call.values, *(one.many or ()))
         raise
 
 

@@ -371,3 +371,18 @@ def test_nothing_is_left_visible(con: Any) -> None:
     with pytest.raises(lakelite.ProgrammingError, match='"frame" does not exist'):
         con.execute("DELETE FROM c WHERE id IN (FROM frame)")
     assert con.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal AND schema_name <> 'lake'").fetchall() == []
+
+
+@pytest.mark.parametrize("use", ["select count(id) from source", "insert into t select id, 1 from source"])
+def test_an_error_of_a_query_that_another_statement_reads_is_said_once(con: lakelite.Connection, use: str) -> None:
+    wrong = "case when range = 300000 then {} end::integer id from range(400000)"
+    source = con.execute(f"select {wrong.format(chr(39) + 'abc' + chr(39))}")
+    with pytest.raises(lakelite.DataError) as caught:
+        con.execute(use).fetchall()
+    assert caught.value.message == "reading source failed: could not convert 'abc' to INTEGER"
+    assert caught.value.hint == "TRY_CAST gives NULL instead of an error"
+    source = con.execute(f"select {wrong.format('error(chr(98))')}")
+    with pytest.raises(lakelite.DataError) as caught:
+        con.append("t", source)
+    assert caught.value.message == "reading the rows failed: b"
+    assert str(caught.value).count("Hint") == 1
