@@ -24,6 +24,7 @@ from lakelite.language import statements as st
 from lakelite.language.parse import iter_statements, parse_append
 from lakelite.mapping.names import NO_NAMES, Names
 from lakelite.mapping.ours import mapped, reraise
+from lakelite.mapping.sets import failed_in
 from lakelite.mapping.withheld import withhold
 from lakelite.model import Isolation
 from lakelite.opening import Opened
@@ -85,7 +86,7 @@ class Session:
         except Error as error:
             if isinstance(error, ProgrammingError) and parameter_sets:
                 explain_colon(error, text, parameter_sets[0])
-            withhold(error, text, *parameter_sets)
+            withhold(error, text, *failed_in(error, parameter_sets))
             raise
 
     def _execute_many(self, text: str, parameter_sets: Sequence[Parameters]) -> Result:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from lakelite.errors import Error
 
 _OF_SET = "parameter set "
+_NAMED = re.compile(rf"\({_OF_SET}(\d+) of \d+\)\Z")
 
 
 def belongs_to(error: Exception, number: int, count: int) -> None:
@@ -31,3 +34,9 @@ def tell(seen: Error, error: BaseException) -> None:
     for note in getattr(error, "__notes__", ()):
         if note.startswith(_OF_SET) and f"({note})" not in seen.message:
             seen.message = f"{seen.message} ({note})"
+
+
+def failed_in(error: Error, sets: Sequence[Any]) -> Sequence[Any]:
+    """Those of the parameter sets that an error may be about: the one that it names, or all."""
+    named = _NAMED.search(error.message)
+    return sets if named is None else sets[int(named[1]) - 1 : int(named[1])]

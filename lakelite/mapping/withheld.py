@@ -17,6 +17,7 @@ from lakelite.errors import Error, TransactionConflict
 
 PIECE = 8  # characters of a value that are found wherever they stand
 _SHORT, _SHORT_WORD = 3, 6
+_LONGEST = 10_000  # characters at the beginning and the end of a value, pieces of which are looked for
 _QUOTED = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"")
 
 
@@ -45,25 +46,36 @@ def _named(values: Any) -> Iterable[tuple[str, object]]:
 
 
 def _without(message: str, text: str, ordered: Iterable[str], names: Mapping[str, str]) -> str:
-    for value in ordered:
-        message = _replaced(message, text, value, names[value])
+    """Whole values first, then what stands in quotes, then pieces: what is a piece of one value may be the whole of another."""
+    for step in (_without_whole, _without_quoted, _without_pieces):
+        for value in ordered:
+            message = step(message, text, value, names[value])
     return message
 
 
-def _replaced(message: str, text: str, value: str, name: str) -> str:
-    if value in message and _is_telling(value) and not _stands(value, text):
-        message = re.sub(rf"(?<![\w$?]){_any_zeros(value)}(?!\w)", lambda _: name, message)
-    if len(value) >= PIECE and any(message[start : start + PIECE] in value for start in range(len(message) - PIECE + 1)):
-        message = _without_pieces(message, text, value, name)
+def _without_whole(message: str, text: str, value: str, name: str) -> str:
+    if value not in message or not _is_telling(value) or _stands(value, text):
+        return message
+    return re.sub(rf"(?<![\w$?]){_any_zeros(value)}(?!\w)", lambda _: name, message)
+
+
+def _without_quoted(message: str, text: str, value: str, name: str) -> str:
+    if "'" not in message and '"' not in message:
+        return message
     return _QUOTED.sub(lambda found: _quoted(found, text, value, name), message)
 
 
 def _without_pieces(message: str, text: str, value: str, name: str) -> str:
     """The message without runs of characters of the value, which other libraries cut, and quote as they like."""
+    if len(value) < PIECE:
+        return message
+    shown = value if len(value) <= 2 * _LONGEST else f"{value[:_LONGEST]}\n{value[-_LONGEST:]}"
+    found = [start for start in range(len(message) - PIECE + 1) if message[start : start + PIECE] in shown]
+    if not found:
+        return message
     is_of_value = [False] * len(message)
-    for start in range(len(message) - PIECE + 1):
-        piece = message[start : start + PIECE]
-        if piece in value and piece not in text:
+    for start in found:
+        if message[start : start + PIECE] not in text:
             is_of_value[start : start + PIECE] = [True] * PIECE
     return "".join(
         character if not inside else "" if start and is_of_value[start - 1] else name
