@@ -177,13 +177,12 @@ def _work(runner: Runner, options: argparse.Namespace) -> int:
 
 def _prompt(runner: Runner, lake: str | None) -> int:
     from lakelite import __version__
-    from lakelite.interfaces.shell import Shell
-    from lakelite.language.parse import is_complete
+    from lakelite.interfaces.shell import Shell, reader
 
     runner.verbose = True
     what = f"lake {lake}" if lake else "a temporary lake, gone when you leave"
     runner.note(f"lakelite {__version__}: {what}. Statements end with a semicolon; .help lists the commands.")
-    return Shell(runner, is_complete).loop()
+    return Shell(runner, reader(runner), lake).loop()
 
 
 def _demo(arguments: Sequence[str]) -> int:

@@ -137,34 +137,41 @@ def test_ctrl_c_ends_the_printing():
     assert ran("q", q=Endless([]))[0] == INTERRUPTED
 
 
-def session(monkeypatch, lines, connection, is_complete=lambda text: text.endswith(";")):
-    """Type `lines` (an exception is raised instead); return what was said and the prompts."""
-    prompts, typed = [], iter(lines)
+class Typed:
+    """Gives the lines to a prompt (an exception is raised instead); keeps the prompts."""
 
-    def read(self, prompt):
-        prompts.append(prompt)
-        line = next(typed)
+    def __init__(self, lines):
+        self._lines = iter(lines)
+        self.prompts = []
+
+    def line(self, prompt):
+        self.prompts.append(prompt)
+        line = next(self._lines)
         if isinstance(line, BaseException):
             raise line
         return line
 
-    monkeypatch.setattr(shell.Shell, "_input", read)
+
+def session(monkeypatch, lines, connection):
+    """Type `lines` at a plain terminal; return what was said and the prompts."""
+    typed, reader = Typed(lines), shell.PlainReader()
+    monkeypatch.setattr(reader, "_line", typed.line)
     err = io.StringIO()
-    assert shell.Shell(Runner(connection, io.StringIO(), err, verbose=True), is_complete).loop() == DONE
-    return err.getvalue(), prompts
+    assert shell.Shell(Runner(connection, io.StringIO(), err, verbose=True), reader).loop() == DONE
+    return err.getvalue(), typed.prompts
 
 
 def test_statements_span_lines(monkeypatch):
     connection = Connection(**{"a\nb": Cursor([(1,)])})
     _, prompts = session(monkeypatch, ["", "a", "b;", "x", KeyboardInterrupt(), ".quit"], connection)
-    assert prompts == ["lake> ", "lake> ", "  ...> ", "lake> ", "  ...> ", "lake> "]
+    assert prompts == ["lake> ", "lake> ", " ...> ", "lake> ", " ...> ", "lake> "]
     assert connection.ran == ["a\nb"]
 
 
 @pytest.mark.parametrize("word", ["exit", "quit", "EXIT;", " Quit ;", ".quit", "\\q"])
 def test_words_that_leave(monkeypatch, word):
     _, prompts = session(monkeypatch, ["a", "exit", "b;", word, "q;"], Connection(**{"a\nexit\nb": Cursor([(1,)])}))
-    assert prompts == ["lake> ", "  ...> ", "  ...> ", "lake> "]
+    assert prompts == ["lake> ", " ...> ", " ...> ", "lake> "]
 
 
 def test_an_open_transaction_is_mentioned_once(monkeypatch):
