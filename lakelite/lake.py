@@ -25,7 +25,7 @@ from lakelite.storage.leases import SessionLease
 from lakelite.transaction import commit as committing
 from lakelite.transaction.execution import Execution
 from lakelite.transaction.transaction import Transaction
-from lakelite.transaction.view import LakeView
+from lakelite.transaction.view import LakeView, PastView, check_version
 
 VERSIONS_KEPT = 64
 _KNOWN = {
@@ -51,6 +51,7 @@ class Lake:
             self.lease.close()
             raise
         self.view: LakeView | None = None
+        self.pinned_version: int | None = None  # what all transactions read from now on, instead of the head
         self.progress: Progress | None = None  # who wants to know how far an OPTIMIZE is
         self._opened = opened
         self._versions: dict[int, LakeView] = {}  # of time travel, as long as they are few
@@ -100,6 +101,9 @@ class Lake:
 
     def pinned_view(self) -> LakeView:
         """The head, pinned by the lease. An older snapshot is pinned first, so that nothing between the two reads can be vacuumed."""
+        if self.pinned_version is not None and self.view is not None:
+            self.lease.pin(self.pinned_version)
+            return self.view
         first = self.view.snapshot_id if self.view else self.catalog.head()
         self.lease.pin(first)
         try:
@@ -108,6 +112,22 @@ class Lake:
         finally:
             self.lease.unpin(first)
         return self.view
+
+    def stay_at(self, version: int | None) -> None:
+        """From now on transactions read a version of the lake; None: the head again. ProgrammingError, OperationalError: there is no such one."""
+        if version is not None:
+            self.lease.pin(version)
+            try:
+                check_version(self.catalog, version)
+                view: LakeView | None = PastView.load(self.catalog, version)
+            except BaseException:
+                self.lease.unpin(version)
+                raise
+        else:
+            view = None
+        if self.pinned_version is not None:
+            self.lease.unpin(self.pinned_version)
+        self.view, self.pinned_version = view, version
 
     @contextmanager
     def head(self) -> Iterator[LakeView]:

@@ -135,6 +135,7 @@ class Session:
 
     def _dispatch(self, statement: st.Statement, values: Mapping[str, Any]) -> Result:
         operation = statement.operation
+        standalone.check_pinned(self.lake.pinned_version, operation)
         call = Call(statement.text, values)
         match operation:
             case st.Begin():
@@ -174,6 +175,18 @@ class Session:
     def isolation(self, level: str) -> None:
         with self.exclusive():
             self.lake.settings.isolation = level_named(level)
+
+    @property
+    def pinned_version(self) -> int | None:
+        """The version that all statements read; None: the newest. Can be set while no transaction is open."""
+        return self.lake.pinned_version
+
+    @pinned_version.setter
+    def pinned_version(self, version: int | None) -> None:
+        with self.exclusive(), mapped():
+            if self._tx is not None:
+                raise InterfaceError("a transaction is open", hint="COMMIT or ROLLBACK it first")
+            self.lake.stay_at(version)
 
     @contextmanager
     def exclusive(self, *, exports: bool = False) -> Iterator[None]:
@@ -378,6 +391,7 @@ class Session:
 
     def _change(self, statement: st.Statement, sets: Sequence[Mapping[str, Any]]) -> Result:
         operation = statement.operation
+        standalone.check_pinned(self.lake.pinned_version, operation)
         with self._ready() as tx:
             if tx.read_only:
                 raise standalone.read_only_error(of_connection=self.read_only)
@@ -425,6 +439,10 @@ class Session:
         """Stops the running statement, from another thread: it raises OperationalError and is undone."""
         self.check_usable()
         self._watch.interrupt(self.lake.engine.interrupt)
+
+    def query_progress(self) -> float | None:
+        """How many percent of the running query are done; None where DuckDB cannot say. Queries are followed from the first call on."""
+        return self.lake.engine.progress()
 
     def close(self) -> None:
         """Rolls back what is open and frees everything, also after an error, which is raised then. Again, or in a forked child: nothing happens."""

@@ -22,6 +22,10 @@ from lakelite.transaction import rehearse
 from lakelite.transaction.execution import Call, find_table
 from lakelite.transaction.transaction import Transaction
 
+_READS = (
+    st.Query, st.CopyTo, st.Export, st.SetOption, st.CheckLake,
+    st.ShowTables, st.ShowSchemas, st.ShowSettings, st.ShowCreateTable, st.DescribeTable, st.DescribeHistory,
+)  # fmt: skip
 _BARE_WORDS = re.compile(r"[\w\s]+")
 
 
@@ -47,6 +51,17 @@ def _noted(lake: Lake, tx: Transaction | None, operation: st.Operation) -> list[
     if tx is None or tx.isolation == lake.settings.isolation:
         return []
     return [(errors.Warning, f"it is for transactions that begin from now on: this one is {tx.isolation}")]
+
+
+def check_pinned(version: int | None, operation: st.Operation) -> None:
+    """Refuses what is more than reading on a connection that is pinned to a version."""
+    if version is None or isinstance(operation, _READS):
+        return
+    error = OperationalError(
+        f"this connection is pinned to version {version}, and only reads", hint="end that first: `.at`, or pinned_version = None"
+    )
+    error.sqlstate = "25006"
+    raise error
 
 
 def check_alone(what: str, tx: Transaction | None, *, read_only: bool) -> None:

@@ -209,6 +209,24 @@ class Connection:
         self._session.isolation = level
 
     @property
+    def pinned_version(self) -> int | None:
+        """The version of the lake that all statements read, which then cannot change anything; None, the default: the newest.
+
+        Can be set while no transaction is open. ProgrammingError for a version that is none, OperationalError for one that has expired.
+        """
+        return self._session.pinned_version
+
+    @pinned_version.setter
+    def pinned_version(self, version: int | None) -> None:
+        if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
+            raise InterfaceError("a version is a whole number, or None")
+        self._session.pinned_version = version
+
+    def query_progress(self) -> float | None:
+        """How many percent of the running query are done, asked from another thread; None where nobody knows, and before the first call."""
+        return self._session.query_progress()
+
+    @property
     def on_progress(self) -> Callable[[int, int], None] | None:
         """What an OPTIMIZE calls for each file that it has written, with the rows written so far and the rows that it writes in all.
 

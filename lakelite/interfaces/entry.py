@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakelite.cells import width
-from lakelite.interfaces.commands import separated
+from lakelite.interfaces.commands.script import separated
 from lakelite.interfaces.values import elide, visible
 
 if TYPE_CHECKING:

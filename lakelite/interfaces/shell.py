@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Protocol
 
 from lakelite import errors
@@ -51,6 +52,8 @@ class Shell:
             self._runner.has_left = self._may_leave()
         else:
             self._warned = False
+        if entry.strip() and not entry.lstrip().startswith((".", "\\")):
+            self._runner.last = entry
         return not self._runner.has_left
 
     def _may_leave(self) -> bool:
@@ -63,7 +66,8 @@ class Shell:
     def _read(self) -> str:
         """The next entry; the end of the input, and the bare words, are `.quit`."""
         try:
-            entry = self._reader.read(prompt(self._runner.connection, self._lake))
+            draft, self._runner.draft = self._runner.draft, ""
+            entry = self._reader.read(prompt(self._runner.connection, self._lake), draft)
         except EOFError:
             self._runner.note("")
             return ".quit"
@@ -94,10 +98,27 @@ def _say(text: str) -> None:
     sys.stderr.flush()
 
 
+def run_init(runner: Runner) -> None:
+    """Runs the person's own commands and statements, if there are any; what fails is said, and the rest runs."""
+    path = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")) / "lakelite" / "rc"
+    verbose, runner.verbose = runner.verbose, False
+    try:
+        if path.exists():
+            runner.run(path.read_text("utf-8-sig"), keep_going=True, file=str(path))
+    except (OSError, UnicodeError) as error:
+        runner.note(f"note: {path} is not read: {error}")
+    finally:
+        runner.verbose = verbose
+
+
 def reader(runner: Runner) -> Reader:
     """The best reader that this terminal allows."""
     if os.environ.get("TERM", "dumb") == "dumb" or not sys.stdout.isatty():
         return PlainReader()
+    from lakelite.interfaces.repl.completion import LakeCompleter
     from lakelite.interfaces.repl.editor import Editor
+    from lakelite.interfaces.repl.vocabulary import Vocabulary
 
-    return Editor(history.history_path(), runner.note)
+    vocabulary = Vocabulary(runner.connection)
+    vocabulary.warm_up()
+    return Editor(history.history_path(), runner.note, LakeCompleter(vocabulary))

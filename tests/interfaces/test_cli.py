@@ -250,9 +250,9 @@ def test_a_line_with_a_dot_inside_a_statement_is_no_command(run):
 
 
 def test_dot_commands_that_fail(run):
-    done = run("--csv", stdin="SELECT 1 AS a;\n.nope\n.mode xml\n.read missing.sql\n.read\n\\d\nSELECT 2 AS a;\nSELECT b;\n")
+    done = run("--csv", stdin="SELECT 1 AS a;\n.nope\n.mode xml\n.read missing.sql\n.read\n\\y\nSELECT 2 AS a;\nSELECT b;\n")
     assert (done.returncode, done.stdout) == (1, "a\n1\na\n2\n")
-    said = ("no command .nope", "no mode xml", "no such file or directory: could not read missing.sql", ".read takes one file", "no command \\d")
+    said = ("no command .nope", "no mode xml", "no such file or directory: could not read missing.sql", ".read takes one file", "no command \\y")
     for words in said:
         assert words in done.stderr
     assert "STATEMENT 3, LINE 8, COLUMN 8" in done.stderr, "places count in the whole text"

@@ -186,10 +186,10 @@ def test_commands(monkeypatch, tmp_path):
     script = tmp_path / "a file.sql"
     script.write_text("q;")
     connection = Connection(**{"SHOW ALL TABLES": Cursor([]), "q": Cursor([(1,)])})
-    lines = [".help", ".mode", ".mode csv", ".mode", ".mode x", ".tables", f".read '{script}'", ".read nowhere", ".read", ".x", "\\d", ".exit"]
+    lines = [".help", ".mode", ".mode csv", ".mode", ".mode x", ".tables", f".read '{script}'", ".read nowhere", ".read", ".x", "\\y", ".exit"]
     said, _ = session(monkeypatch, lines, connection)
     assert connection.ran == ["SHOW ALL TABLES", "q"]
-    for words in (".read FILE", "\nbox\n", "\ncsv\n", "no mode x", "no such file", ".read takes one file", "no command .x", "no command \\d"):
+    for words in (".read FILE", "\nbox\n", "\ncsv\n", "no mode x", "no such file", ".read takes one file", "no command .x", "no command \\y"):
         assert words in said
 
 

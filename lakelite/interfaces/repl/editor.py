@@ -12,7 +12,6 @@ from pathlib import Path
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
-from prompt_toolkit.completion import Completer
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import completion_is_selected, has_focus
 from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -26,6 +25,7 @@ from prompt_toolkit.styles import Style
 from lakelite.interfaces import history
 from lakelite.interfaces.commands import is_quit
 from lakelite.interfaces.entry import continuation, grouped, is_whole
+from lakelite.interfaces.repl.completion import LakeCompleter
 from lakelite.interfaces.repl.lexer import SqlLexer
 
 MENU_LINES = 6
@@ -49,11 +49,18 @@ class Editor:
     """Reads what is typed, one entry at a time."""
 
     def __init__(
-        self, path: Path, note: Callable[[str], None], completer: Completer | None = None, *, input: Input | None = None, output: Output | None = None
+        self,
+        path: Path,
+        note: Callable[[str], None],
+        completer: LakeCompleter | None = None,
+        *,
+        input: Input | None = None,
+        output: Output | None = None,
     ) -> None:
         """`path`: of the history. `note`: says what a person should know. `input`, `output`: of a terminal other than the process's own."""
         self._history = _History(path)
         self._note = note
+        self._completer = completer
         self._session: PromptSession[str] = PromptSession(
             multiline=True,
             history=self._history,
@@ -77,6 +84,8 @@ class Editor:
 
     def read(self, prompt: str, draft: str = "") -> str:
         """What was typed. `draft`: what stands there at first. Raises EOFError for Ctrl-D, KeyboardInterrupt for Ctrl-C."""
+        if self._completer is not None:
+            self._completer.begin()
         if self._history.problem is not None:
             self._note(f"note: no history is kept: {self._history.problem}")
             self._history.problem = None
