@@ -155,14 +155,15 @@ def _command(arguments: Sequence[str]) -> int:
         author=options.author,
         preload=False,
     )
+    runner = Runner(connection, sys.stdout, sys.stderr, options.mode)
     try:
-        runner = Runner(connection, sys.stdout, sys.stderr, options.mode)
         if sys.stderr.isatty():
             runner.meter = Meter(sys.stderr, connection.query_progress)
             connection.on_progress = runner.meter.rows
-            connection.query_progress()
+            connection.follow_progress()
         return _work(runner, options)
     finally:
+        runner.display.to_out()
         connection.close()
 
 

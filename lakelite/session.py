@@ -440,8 +440,13 @@ class Session:
         self.check_usable()
         self._watch.interrupt(self.lake.engine.interrupt)
 
+    def follow_progress(self) -> None:
+        """From now on `query_progress` can say something."""
+        with self.exclusive():
+            self.lake.engine.follow()
+
     def query_progress(self) -> float | None:
-        """How many percent of the running query are done; None where DuckDB cannot say. Queries are followed from the first call on."""
+        """How many percent of the running statement are done, from another thread; None where DuckDB cannot say."""
         return self.lake.engine.progress()
 
     def close(self) -> None:

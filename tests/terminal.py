@@ -11,7 +11,7 @@ from pathlib import Path
 import pexpect
 import pyte
 
-SECONDS = 12  # a busy machine takes its time; nothing here waits for longer than it has to
+SECONDS = 30  # a busy machine takes its time; nothing here waits for longer than it has to
 
 
 class _Screen(pyte.HistoryScreen):

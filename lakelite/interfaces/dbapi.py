@@ -222,8 +222,12 @@ class Connection:
             raise InterfaceError("a version is a whole number, or None")
         self._session.pinned_version = version
 
+    def follow_progress(self) -> None:
+        """Has DuckDB count how far a statement is, for `query_progress`; it costs a little, so nothing is counted before."""
+        self._session.follow_progress()
+
     def query_progress(self) -> float | None:
-        """How many percent of the running query are done, asked from another thread; None where nobody knows, and before the first call."""
+        """How many percent of the running statement are done, to be asked from another thread; None where DuckDB cannot say."""
         return self._session.query_progress()
 
     @property

@@ -68,19 +68,22 @@ class Display:
             return show(rows, self.file, Style(self.file_mode or self.mode, table=self.table))
         if (self.pager or self.whole) and (command := _pager(self.out)):
             with _paged(command) as out:
-                return show(rows, out, Style(self.mode, color=_has_colours(), table=self.table))
-        return show(rows, self.out, self._style())
+                return show(rows, self._harmless(out), Style(self.mode, color=_has_colours(), table=self.table))
+        return show(rows, self._harmless(self.out), self._style())
+
+    def _harmless(self, out: TextIO) -> TextIO:
+        """What leads to a person's eyes gets no character that steers the terminal; a box takes care of that itself, and has colours."""
+        return _Harmless(out) if self.out.isatty() and self.mode != "box" else out
 
     def text(self, text: str) -> None:
         """Passes on text that is no result, such as a statement; a line end is added."""
-        if self.file is not None:
-            self.file.write(text + "\n")
-        else:
-            self.out.write(message(text) + "\n")
+        out = self.file or self.out
+        out.write((message(text) if out.isatty() else text) + "\n")
 
     def insert_into(self, table: str, rows: Rows) -> None:
         """Passes on rows as INSERT statements."""
-        show(rows, self.file or self.out, Style("insert", table=table))
+        out = self.file or self.out
+        show(rows, _Harmless(out) if out.isatty() else out, Style("insert", table=table))
 
     def flush(self) -> None:
         (self.file or self.out).flush()
@@ -106,6 +109,17 @@ class Display:
             return Style(self.mode, color=_has_colours(), table=self.table)
         rows = max(LEAST_ROWS, min(SHOWN_ROWS, size.lines - LINES_AROUND)) // 2 * 2
         return Style(self.mode, size.columns, _has_colours(), rows, self.table)
+
+
+class _Harmless(io.StringIO):
+    """Passes text on with every character that could steer a terminal spelled out."""
+
+    def __init__(self, out: TextIO) -> None:
+        super().__init__()
+        self._out = out
+
+    def write(self, text: str, /) -> int:
+        return self._out.write(message(text))
 
 
 def _has_colours() -> bool:

@@ -119,6 +119,4 @@ def reader(runner: Runner) -> Reader:
     from lakelite.interfaces.repl.editor import Editor
     from lakelite.interfaces.repl.vocabulary import Vocabulary
 
-    vocabulary = Vocabulary(runner.connection)
-    vocabulary.warm_up()
-    return Editor(history.history_path(), runner.note, LakeCompleter(vocabulary))
+    return Editor(history.history_path(), runner.note, LakeCompleter(Vocabulary(runner.connection)))

@@ -81,11 +81,14 @@ class Engine:
         self._cursors[id(cursor)] = cursor
         return cursor
 
-    def progress(self) -> float | None:
-        """How many percent of what runs are done, from another thread; None where DuckDB cannot say. It is asked to count from the first call on."""
+    def follow(self) -> None:
+        """Has DuckDB count how far a statement is, from now on; again: nothing happens."""
         if not self._is_followed:
             self._is_followed = True
-            return None
+            self.work.execute(_FOLLOWED)
+
+    def progress(self) -> float | None:
+        """How many percent of what runs are done, from another thread; None where DuckDB cannot say."""
         return max((done for cursor in [self.work, *list(self._cursors.values())] if (done := cursor.query_progress()) >= 0), default=None)
 
     def cursor_over(self, columns: Sequence[tuple[str, Any]], rows: Sequence[tuple[Any, ...]]) -> duckdb.DuckDBPyConnection:

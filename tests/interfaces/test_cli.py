@@ -283,3 +283,22 @@ def test_a_statement_that_is_shown_can_be_copied(run):
     done = run("-c", create, "-c", "SHOW CREATE TABLE t")
     assert (done.returncode, done.stdout) == (0, create.replace("\x1b", "\\x1b") + "\n")
     assert json.loads(run("--json", "-c", create, "-c", "SHOW CREATE TABLE t").stdout) == [{"sql": create}]
+
+
+def test_bail_stops_standard_input_too(run):
+    script = "SELECT 1 AS a; SELECT * FROM nowhere; SELECT 2 AS a;"
+    done = run("--csv", "--bail", stdin=script)
+    assert (done.returncode, done.stdout) == (1, "a\n1\n")
+
+
+def test_a_file_of_output_is_whole_at_the_end(run, tmp_path):
+    done = run("-c", ".output x.csv\nSELECT range AS n FROM range(3);\nSELECT * FROM nowhere")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert (tmp_path / "x.csv").read_text() == "n\n0\n1\n2\n"
+    assert run("--json", "-c", ".once y.parquet\nSELECT 1 AS a", "-c", "FROM 'y.parquet'").stdout == '[{"a": 1}]\n'
+
+
+def test_the_persons_own_settings_are_for_the_prompt_only(run, tmp_path):
+    (tmp_path / "lakelite").mkdir()
+    (tmp_path / "lakelite" / "rc").write_text(".mode json\n")
+    assert run("--csv", "-c", "SELECT 1 AS a", XDG_CONFIG_HOME=str(tmp_path)).stdout == "a\n1\n"

@@ -200,6 +200,10 @@ class LakeCompleter(Completer):
         """A prompt begins: names are asked for anew."""
         self._vocabulary.forget()
 
+    def warm_up(self) -> None:
+        """Begins to load what the first completion would wait for."""
+        self._vocabulary.warm_up()
+
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
         for one in candidates(document.text, document.cursor_position, self._vocabulary):
             yield Completion(one.text, -one.length, visible(one.text), visible(one.about))

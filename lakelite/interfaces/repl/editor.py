@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import Application
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import completion_is_selected, has_focus
@@ -61,6 +62,7 @@ class Editor:
         self._history = _History(path)
         self._note = note
         self._completer = completer
+        self._is_warm = False
         self._session: PromptSession[str] = PromptSession(
             multiline=True,
             history=self._history,
@@ -90,11 +92,19 @@ class Editor:
             self._note(f"note: no history is kept: {self._history.problem}")
             self._history.problem = None
         further = continuation(prompt)
+        self._session.app.after_render += self._shown
 
         def behind(width: int, line: int, wrapped: int) -> StyleAndTextTuples:
             return [("class:prompt", further if not wrapped else " " * len(further))]
 
         return self._session.prompt([("class:prompt", prompt)], prompt_continuation=behind, default=draft)
+
+    def _shown(self, app: Application[str]) -> None:
+        """The first prompt stands there: now what it did not need can be loaded."""
+        app.after_render -= self._shown
+        if self._completer is not None and not self._is_warm:
+            self._is_warm = True
+            self._completer.warm_up()
 
 
 class _History(InMemoryHistory):

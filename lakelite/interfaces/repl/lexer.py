@@ -13,6 +13,7 @@ from pygments.token import Comment, Error, Keyword, Name, Number, Operator, Punc
 from lakelite.interfaces.repl.words import KEYWORDS, TYPES
 from lakelite.language.tokens import Token, lex
 
+MOST_CHARACTERS = 100_000  # a longer text stays plain: it is lexed anew with each key
 _KINDS: dict[str, _TokenType] = {
     "string": String, "number": Number, "quoted": Name, "param": Name.Variable, "bad": Error,
 }  # fmt: skip
@@ -25,6 +26,9 @@ class SqlLexer(Lexer):
 
     def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, _TokenType, str]]:
         """(start, kind, text) of all of the text, in order."""
+        if len(text) > MOST_CHARACTERS:
+            yield 0, Name, text
+            return
         position = 0
         if text.lstrip().startswith((".", "\\")):
             position = len(text) - len(text.lstrip().partition(" ")[2]) if " " in text.lstrip() else len(text)
