@@ -9,8 +9,6 @@ from __future__ import annotations
 import io
 import os
 import shlex
-import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -29,6 +27,7 @@ BY_ENDING = {
 }  # fmt: skip
 LINES_AROUND = 8  # of a terminal, for the frame of a box, the prompt and what is said
 LEAST_ROWS = 4
+LEFT_EARLY = -1  # nobody knows how many rows there were
 PAGER = "less -SRFX"
 
 
@@ -45,7 +44,7 @@ class Streamed(Protocol):
 class Display:
     """`mode`: one of render's. `table`: what mode insert fills. `pager`: results go through one. `whole`: nothing is left out.
 
-    `file`: where everything goes, and `once` where just the next result goes, instead of `out`.
+    `is_paging`: a pager has the terminal. `file`: where everything goes, and `once` where just the next result goes, instead of `out`.
     """
 
     out: TextIO
@@ -53,12 +52,16 @@ class Display:
     table: str = "t"
     pager: bool = False
     whole: bool = False
+    is_paging: bool = False
     file: TextIO | None = None
     file_mode: str | None = None
     once: Path | None = None
 
     def show(self, rows: Rows, source: object) -> int:
-        """Passes a result on; returns how many rows it had. `source`: the cursor itself, for what takes it whole. Raises an error of lakelite's."""
+        """Passes a result on; returns how many rows it had, or LEFT_EARLY. `source`: the cursor itself, for what takes it whole.
+
+        Raises an error of lakelite's.
+        """
         if rows.description is None:
             return 0
         once, self.once = self.once, None
@@ -67,9 +70,18 @@ class Display:
         if self.file is not None:
             return show(rows, self.file, Style(self.file_mode or self.mode, table=self.table))
         if (self.pager or self.whole) and (command := _pager(self.out)):
-            with _paged(command) as out:
-                return show(rows, self._harmless(out), Style(self.mode, color=_has_colours(), table=self.table))
+            return self._through_pager(command, rows)
         return show(rows, self._harmless(self.out), self._style())
+
+    def _through_pager(self, command: Sequence[str], rows: Rows) -> int:
+        count = LEFT_EARLY
+        self.is_paging = True
+        try:
+            with _paged(command) as out:
+                count = show(rows, self._harmless(out), Style(self.mode, color=_has_colours(), table=self.table))
+        finally:
+            self.is_paging = False
+        return count
 
     def _harmless(self, out: TextIO) -> TextIO:
         """What leads to a person's eyes gets no character that steers the terminal; a box takes care of that itself, and has colours."""
@@ -104,6 +116,8 @@ class Display:
     def _style(self) -> Style:
         if not self.out.isatty():
             return Style(self.mode, table=self.table)
+        import shutil
+
         size = shutil.get_terminal_size()
         if self.whole:
             return Style(self.mode, color=_has_colours(), table=self.table)
@@ -175,6 +189,8 @@ def _pager(out: TextIO) -> list[str] | None:
     """The command that shows text page by page; None where nobody looks at a terminal, or there is no such command."""
     if not out.isatty() or os.environ.get("TERM", "dumb") == "dumb":
         return None
+    import shutil
+
     command = shlex.split(os.environ.get("PAGER") or PAGER)
     return command if command and shutil.which(command[0]) else None
 
@@ -182,6 +198,8 @@ def _pager(out: TextIO) -> list[str] | None:
 @contextmanager
 def _paged(command: Sequence[str]) -> Iterator[TextIO]:
     """What is written within the block is shown page by page; the block ends when the pager does."""
+    import subprocess
+
     with subprocess.Popen(command, stdin=subprocess.PIPE) as pager:
         assert pager.stdin is not None
         with suppress(BrokenPipeError), io.TextIOWrapper(pager.stdin, "utf-8", "backslashreplace") as out:  # who has seen enough leaves

@@ -6,7 +6,6 @@ Promises: one batch of rows is held at a time; what stands in a value or a name 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from itertools import islice
 from typing import Any, TextIO
 
@@ -14,6 +13,7 @@ from lakelite.interfaces.values import is_numeric, plain, visible
 from lakelite.storage.type_text import Type, read
 
 INSERT_ROWS = 100
+_HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 _TSV = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 _LATEX = str.maketrans(
     {c: f"\\{c}" for c in "&%$#_{}"} | {"\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "<": "\\textless{}"}
@@ -49,7 +49,7 @@ def _cell(value: object, type_name: str, style: str) -> str:
 
 
 def _html(text: str) -> str:
-    return escape(visible(text))
+    return visible(text).translate(_HTML)
 
 
 def latex(names: Sequence[str], types: Sequence[str], rows: Iterable[Row], out: TextIO) -> None:

@@ -139,7 +139,7 @@ class Runner:
         if meter is not None:
             meter.begin()
         try:
-            return supervised(work, lambda: self._cancel(stop), meter.tick if meter is not None else None)
+            return supervised(work, lambda: self._cancel(stop), meter.tick if meter is not None else None, lambda: self.display.is_paging)
         finally:
             if meter is not None:
                 meter.end()
@@ -192,7 +192,7 @@ def report(error: Exception, err: TextIO, file: str | None = None) -> int:
 
 
 def _what(cursor: Cursor, count: int) -> str:
-    if cursor.description is not None:
+    if cursor.description is not None and count >= 0:
         return f"{count:,} row{'' if count == 1 else 's'}"
     if cursor.rowcount >= 0:
         return f"{cursor.rowcount:,} row{'' if cursor.rowcount == 1 else 's'} changed"
@@ -220,11 +220,14 @@ class Stoppable:
         return rows
 
 
-def supervised(work: Callable[[], bool], cancel: Callable[[], None], tick: Callable[[], None] | None = None) -> bool:
+def supervised(
+    work: Callable[[], bool], cancel: Callable[[], None], tick: Callable[[], None] | None = None, is_elsewhere: Callable[[], bool] = lambda: False
+) -> bool:
     """Do `work` on a thread of its own and return its result, so that Ctrl-C is heard at once.
 
     Ctrl-C calls `cancel` again and again, for a statement may not have begun to listen, until the work ends; then
     KeyboardInterrupt is raised. The third Ctrl-C ends the process: a lake survives that. `tick` is called now and then.
+    `is_elsewhere`: another program has the terminal, and Ctrl-C is for that one too.
     """
     result: list[bool | BaseException] = []
     done = threading.Event()
@@ -247,7 +250,7 @@ def supervised(work: Callable[[], bool], cancel: Callable[[], None], tick: Calla
             done.wait(CANCEL_AGAIN_S if interrupts else LISTEN_S)
         except KeyboardInterrupt:
             interrupts += 1
-            if interrupts == IMPATIENT:
+            if interrupts >= IMPATIENT and not is_elsewhere():
                 os._exit(INTERRUPTED)
     if interrupts:
         raise KeyboardInterrupt

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
-import tempfile
+import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,18 +49,35 @@ def _import(runner: Runner, argument: str) -> int:
 
 def _edit(runner: Runner, argument: str) -> int:
     """What was edited becomes the draft of the next prompt, where it can be looked at and run."""
+    import subprocess
+    import tempfile
+
     editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
     with tempfile.TemporaryDirectory(prefix="lakelite-") as folder:
         path = Path(folder) / "statement.sql"
         path.write_text(argument or runner.last, "utf-8")
         try:
-            code = subprocess.run([*editor, str(path)]).returncode
+            with _uninterrupted():
+                code = subprocess.run([*editor, str(path)]).returncode
         except OSError as error:
             raise file_error(error.errno, error.strerror or str(error), f"run {editor[0]}") from error
         if code:
             raise OperationalError(f"{editor[0]} ended with code {code}, and nothing is run", hint="$EDITOR says which editor is used")
         runner.draft = _text_of(path, "the edited text").strip()
     return 0
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C is for the program that has the terminal. (A handler, since a signal that is ignored would be so in that program too.)"""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, lambda number, frame: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _watch(runner: Runner, argument: str) -> int:
