@@ -86,7 +86,11 @@ def _parser() -> argparse.ArgumentParser:
         default=LEVELS[0],
         help=f"{LEVELS[0]}, the default, {LEVELS[1]} or {LEVELS[2]}",
     )
-    parser.add_argument("--safe", action="store_true", help="not available yet")
+    parser.add_argument(
+        "--safe",
+        action="store_true",
+        help="no file outside of the lake is used, but for those of -f",
+    )
     parser.add_argument("--version", action="version", version=f"lakelite {__version__}")
     return parser
 
@@ -134,8 +138,6 @@ def _level(text: str) -> str:
 def _command(arguments: Sequence[str]) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
-    if options.safe:
-        parser.error("--safe is not available yet")
     if options.lake == "demo":
         parser.error("`lakelite demo [DIR]` is the demonstration and takes no options; a lake called demo is opened as ./demo")
     if options.lake == "":
@@ -157,6 +159,9 @@ def _command(arguments: Sequence[str]) -> int:
     )
     runner = Runner(connection, sys.stdout, sys.stderr, options.mode)
     try:
+        if options.safe:
+            connection.confine()
+            runner.display.is_confined = True
         if sys.stderr.isatty():
             runner.meter = Meter(sys.stderr, connection.query_progress)
             connection.on_progress = runner.meter.rows
@@ -169,7 +174,7 @@ def _command(arguments: Sequence[str]) -> int:
 
 def _work(runner: Runner, options: argparse.Namespace) -> int:
     if options.work is None and sys.stdin is not None and sys.stdin.isatty():
-        return _prompt(runner, options.lake, init=not options.no_init)
+        return _prompt(runner, options.lake, init=not options.no_init and not options.safe)
     code = 0
     if options.work is None:
         code = runner.run(_standard_input(), keep_going=not options.bail)

@@ -63,6 +63,7 @@ class Session:
         self._views: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
         self._watch = Watch()
         self._closed = False
+        self._is_confined = False
 
     # Statements.
 
@@ -136,6 +137,8 @@ class Session:
     def _dispatch(self, statement: st.Statement, values: Mapping[str, Any]) -> Result:
         operation = statement.operation
         standalone.check_pinned(self.lake.pinned_version, operation)
+        if self._is_confined:
+            standalone.check_confined(operation)
         call = Call(statement.text, values)
         match operation:
             case st.Begin():
@@ -370,6 +373,8 @@ class Session:
     def open_duckdb(self) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection of its own with the lake's tables as views, at the snapshot that a transaction reads now."""
         with self.exclusive(), mapped():
+            if self._is_confined:
+                raise InterfaceError("a connection in safe mode gives no DuckDB connection", hint="open the lake without it")
             view = duckdb_view.open_view(self.lake, None if self._tx is None else self._tx.base)
             self._views.add(view)
             return view
@@ -439,6 +444,12 @@ class Session:
         """Stops the running statement, from another thread: it raises OperationalError and is undone."""
         self.check_usable()
         self._watch.interrupt(self.lake.engine.interrupt)
+
+    def confine(self) -> None:
+        """From now on, for good, statements use no file outside of the lake."""
+        with self.exclusive(), mapped():
+            self.lake.engine.confine()
+            self._is_confined = True
 
     def follow_progress(self) -> None:
         """From now on `query_progress` can say something."""

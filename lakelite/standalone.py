@@ -26,6 +26,12 @@ _READS = (
     st.Query, st.CopyTo, st.Export, st.SetOption, st.CheckLake,
     st.ShowTables, st.ShowSchemas, st.ShowSettings, st.ShowCreateTable, st.DescribeTable, st.DescribeHistory,
 )  # fmt: skip
+_WITHIN_THE_LAKE = (
+    st.Query, st.CreateSchema, st.DropSchema, st.CreateTable, st.CreateTableAs, st.CreateTableLike, st.DropTable, st.AlterTable, st.CreateView,
+    st.DropView, st.RenameView, st.CommentOn, st.Insert, st.Delete, st.Update, st.Merge, st.Truncate, st.RestoreTable, st.Begin, st.Commit,
+    st.ExplainCommit, st.Rollback, st.Savepoint, st.Release, st.RollbackTo, st.Optimize, st.SetOption, st.ShowTables, st.ShowSchemas, st.ShowSettings,
+    st.ShowCreateTable, st.DescribeTable, st.DescribeHistory, st.Vacuum, st.CheckLake,
+)  # fmt: skip
 _BARE_WORDS = re.compile(r"[\w\s]+")
 
 
@@ -51,6 +57,12 @@ def _noted(lake: Lake, tx: Transaction | None, operation: st.Operation) -> list[
     if tx is None or tx.isolation == lake.settings.isolation:
         return []
     return [(errors.Warning, f"it is for transactions that begin from now on: this one is {tx.isolation}")]
+
+
+def check_confined(operation: st.Operation) -> None:
+    """Refuses what names a file, on a connection that keeps to its lake. What a query names DuckDB refuses."""
+    if not isinstance(operation, _WITHIN_THE_LAKE):
+        raise NotSupportedError(f"{type(operation).__name__} is not there in safe mode", hint="it would use files outside of the lake")
 
 
 def check_pinned(version: int | None, operation: st.Operation) -> None:

@@ -222,6 +222,10 @@ class Connection:
             raise InterfaceError("a version is a whole number, or None")
         self._session.pinned_version = version
 
+    def confine(self) -> None:
+        """Safe mode, for good: statements use no file outside of the lake. NotSupportedError or OperationalError for those that would."""
+        self._session.confine()
+
     def follow_progress(self) -> None:
         """Has DuckDB count how far a statement is, for `query_progress`; it costs a little, so nothing is counted before."""
         self._session.follow_progress()

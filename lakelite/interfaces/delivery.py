@@ -44,7 +44,8 @@ class Streamed(Protocol):
 class Display:
     """`mode`: one of render's. `table`: what mode insert fills. `pager`: results go through one. `whole`: nothing is left out.
 
-    `is_paging`: a pager has the terminal. `file`: where everything goes, and `once` where just the next result goes, instead of `out`.
+    `is_confined`: no other program and no file is used. `is_paging`: a pager has the terminal. `file`: where everything goes, and
+    `once` where just the next result goes, instead of `out`.
     """
 
     out: TextIO
@@ -52,6 +53,7 @@ class Display:
     table: str = "t"
     pager: bool = False
     whole: bool = False
+    is_confined: bool = False
     is_paging: bool = False
     file: TextIO | None = None
     file_mode: str | None = None
@@ -69,7 +71,7 @@ class Display:
             return _to_file(once, rows, source, self.mode, self.table)
         if self.file is not None:
             return show(rows, self.file, Style(self.file_mode or self.mode, table=self.table))
-        if (self.pager or self.whole) and (command := _pager(self.out)):
+        if (self.pager or self.whole) and not self.is_confined and (command := _pager(self.out)):
             return self._through_pager(command, rows)
         return show(rows, self._harmless(self.out), self._style())
 

@@ -119,4 +119,6 @@ def reader(runner: Runner) -> Reader:
     from lakelite.interfaces.repl.editor import Editor
     from lakelite.interfaces.repl.vocabulary import Vocabulary
 
+    if runner.display.is_confined:
+        return Editor(None, runner.note, LakeCompleter(Vocabulary(runner.connection), files=False))
     return Editor(history.history_path(), runner.note, LakeCompleter(Vocabulary(runner.connection)))

@@ -81,6 +81,12 @@ class Engine:
         self._cursors[id(cursor)] = cursor
         return cursor
 
+    def confine(self) -> None:
+        """From now on, for good, DuckDB opens only files of the lake's data and of its temporary folder, and loads no extension."""
+        allowed = ", ".join(literal(str(folder.resolve())) for folder in (self._paths.data, self._paths.tmp))
+        self.do(f"SET GLOBAL allowed_directories = [{allowed}]")
+        self.do("SET GLOBAL enable_external_access = false")
+
     def follow(self) -> None:
         """Has DuckDB count how far a statement is, from now on; again: nothing happens."""
         if not self._is_followed:

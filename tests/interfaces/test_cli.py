@@ -63,7 +63,6 @@ def test_command_stops_and_standard_input_goes_on(run):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--safe"], "--safe is not available yet"),
         (["--mode", "xml"], "invalid choice"),
         (["--isolation", "chaos"], "no isolation level 'chaos'"),
         (["a", "b"], "unrecognized arguments"),

@@ -20,7 +20,8 @@ class Command:
     """`names`: the first is its own, the others mean the same. `usage`: its arguments, [in brackets] where they may be left out.
 
     `run(runner, argument)` returns the exit code of what it ran and raises an error of lakelite's. `kinds`: what each argument can
-    be, for completion: "file", "table", "version", "command", or the words themselves.
+    be, for completion: "file", "table", "version", "command", or the words themselves. `leaves_lake`: it uses files or programs that
+    are none of the lake's.
     """
 
     names: tuple[str, ...]
@@ -28,6 +29,7 @@ class Command:
     about: str
     run: Callable[[Runner, str], int]
     kinds: tuple[tuple[str, ...], ...] = ()
+    leaves_lake: bool = False
 
     @property
     def title(self) -> str:

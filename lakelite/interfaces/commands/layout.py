@@ -86,9 +86,23 @@ _ON_OFF = (("on", "off"),)
 COMMANDS = (
     Command((".mode",), "[MODE] [TABLE]", f"how results are printed: {', '.join(MODES)}", _mode, (tuple(MODES), ("table",))),
     Command(("\\x",), "[on|off]", "mode line, and back to box", _expanded, _ON_OFF),
-    Command((".output",), "[FILE]", "results go to a file, in the format of its ending; without FILE to the screen again", _output, (("file",),)),
-    Command((".once",), "FILE", "the next result goes to a file: .parquet .csv .tsv .json .jsonl .md .html .sql .tex", _once, (("file",),)),
+    Command(
+        (".output",),
+        "[FILE]",
+        "results go to a file, in the format of its ending; without FILE to the screen again",
+        _output,
+        (("file",),),
+        leaves_lake=True,
+    ),
+    Command(
+        (".once",),
+        "FILE",
+        "the next result goes to a file: .parquet .csv .tsv .json .jsonl .md .html .sql .tex",
+        _once,
+        (("file",),),
+        leaves_lake=True,
+    ),
     Command((".all",), "[SQL]", "the result of a query, or of the last one again, with nothing left out", _all),
-    Command((".pager",), "[on|off]", "results go through $PAGER, or less, with nothing left out", _pager, _ON_OFF),
+    Command((".pager",), "[on|off]", "results go through $PAGER, or less, with nothing left out", _pager, _ON_OFF, leaves_lake=True),
     Command((".timer", "\\timing"), "[on|off]", "how long each statement took", _timer, _ON_OFF),
 )

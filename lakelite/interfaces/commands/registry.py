@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakelite.errors import ProgrammingError
+from lakelite.errors import NotSupportedError, ProgrammingError
 from lakelite.interfaces.commands import layout, look, past, work
 from lakelite.interfaces.commands.command import Command
 from lakelite.mapping.names import did_you_mean
@@ -20,7 +20,10 @@ Tab completes, Ctrl-R searches the history, Ctrl-C cancels, Ctrl-D leaves."""
 def obey(line: str, runner: Runner) -> int:
     """Does what a command says; returns the exit code of what it ran. Raises an error of lakelite's."""
     name, _, argument = line.partition(" ")
-    return _found(name.rstrip(";")).run(runner, argument.strip().removesuffix(";").rstrip())
+    command = _found(name.rstrip(";"))
+    if command.leaves_lake and runner.display.is_confined:
+        raise NotSupportedError(f"{name} is not there in safe mode", hint="it would use files outside of the lake")
+    return command.run(runner, argument.strip().removesuffix(";").rstrip())
 
 
 def is_quit(line: str) -> bool:

@@ -107,14 +107,15 @@ def _seconds(text: str) -> float:
 
 
 COMMANDS = (
-    Command((".read",), "FILE", "run the statements of a file", _read, (("file",),)),
+    Command((".read",), "FILE", "run the statements of a file", _read, (("file",),), leaves_lake=True),
     Command(
         (".import",),
         "FILE TABLE",
         "a file (CSV, JSON, Parquet) becomes rows of a table, a new one if need be",
         _import,
         (("file",), ("table",)),
+        leaves_lake=True,
     ),
-    Command((".edit", "\\e"), "[SQL]", "edit the last statement in $EDITOR; it stands at the next prompt", _edit),
+    Command((".edit", "\\e"), "[SQL]", "edit the last statement in $EDITOR; it stands at the next prompt", _edit, leaves_lake=True),
     Command((".watch",), "SECONDS [SQL]", "run a statement, or the last one, again and again", _watch),
 )

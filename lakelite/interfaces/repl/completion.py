@@ -21,6 +21,7 @@ from lakelite.language.tokens import folded, shown_name, unquote
 from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA
 
 MOST_FILES = 500
+FILE, DIRECTORY = "file", "directory"
 _SHOWN = ("TABLES", "ALL", "ALL TABLES", "SCHEMAS", "CREATE TABLE", "CREATE VIEW")
 _CLAUSES = (
     "WHERE", "JOIN", "LEFT JOIN", "ON", "USING", "GROUP BY", "ORDER BY", "HAVING", "QUALIFY", "LIMIT", "SET", "VALUES", "SELECT", "AT (VERSION => ",
@@ -156,7 +157,7 @@ def _files(prefix: str) -> list[tuple[str, str]]:
     except OSError:
         return []
     names = [(f"{shown}{name}/" if is_folder else f"{shown}{name}").replace("'", "''") for name, is_folder in sorted(found)[:MOST_FILES]]
-    return [(name, "directory" if name.endswith("/") else "file") for name in names]
+    return [(name, DIRECTORY if name.endswith("/") else FILE) for name in names]
 
 
 def _of_command(line: str, vocabulary: Vocabulary) -> Iterator[Candidate]:
@@ -193,8 +194,10 @@ def _arguments(name: str, argument: str, typed: str, vocabulary: Vocabulary) -> 
 class LakeCompleter(Completer):
     """Shows the candidates in the prompt's menu."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, *, files: bool = True) -> None:
+        """`files`: whether names of files are offered."""
         self._vocabulary = vocabulary
+        self._files = files
 
     def begin(self) -> None:
         """A prompt begins: names are asked for anew."""
@@ -206,4 +209,6 @@ class LakeCompleter(Completer):
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
         for one in candidates(document.text, document.cursor_position, self._vocabulary):
+            if one.about in (FILE, DIRECTORY) and not self._files:
+                continue
             yield Completion(one.text, -one.length, visible(one.text), visible(one.about))

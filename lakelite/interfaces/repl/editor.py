@@ -51,14 +51,17 @@ class Editor:
 
     def __init__(
         self,
-        path: Path,
+        path: Path | None,
         note: Callable[[str], None],
         completer: LakeCompleter | None = None,
         *,
         input: Input | None = None,
         output: Output | None = None,
     ) -> None:
-        """`path`: of the history. `note`: says what a person should know. `input`, `output`: of a terminal other than the process's own."""
+        """`path`: of the history; None: none is kept, and no other program is started. `note`: says what a person should know.
+
+        `input`, `output`: of a terminal other than the process's own.
+        """
         self._history = _History(path)
         self._note = note
         self._completer = completer
@@ -72,8 +75,8 @@ class Editor:
             enable_history_search=True,
             search_ignore_case=True,
             auto_suggest=AutoSuggestFromHistory(),
-            enable_open_in_editor=True,
-            enable_suspend=True,
+            enable_open_in_editor=path is not None,
+            enable_suspend=path is not None,
             lexer=PygmentsLexer(SqlLexer, sync_from_start=True),
             style=STYLE,
             include_default_pygments_style=False,
@@ -110,15 +113,15 @@ class Editor:
 class _History(InMemoryHistory):
     """The file of the history. A history that cannot be kept is no reason to leave: `problem` says it once."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None) -> None:
         self._path = path
-        self._is_kept = True
+        self._is_kept = path is not None
         self.problem: OSError | None = None
         super().__init__(grouped(self._lines()))
 
     def _lines(self) -> Sequence[str]:
         try:
-            return history.load(self._path)
+            return () if self._path is None else history.load(self._path)
         except OSError as error:
             self._stop(error)
             return ()
@@ -132,7 +135,7 @@ class _History(InMemoryHistory):
 
     def store_string(self, string: str) -> None:
         super().store_string(string)
-        if self._is_kept:
+        if self._is_kept and self._path is not None:
             try:
                 history.append(self._path, string)
             except OSError as error:
