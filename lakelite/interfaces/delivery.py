@@ -143,10 +143,27 @@ def _has_colours() -> bool:
 
 
 def _to_file(path: Path, rows: Rows, source: object, mode: str, table: str) -> int:
-    if path.suffix.lower() == PARQUET:
-        return _to_parquet(path, source)
-    with _opened(path) as file:
-        return show(rows, file, Style(BY_ENDING.get(path.suffix.lower(), mode), table=table))
+    with _complete(path) as written:
+        if path.suffix.lower() == PARQUET:
+            return _to_parquet(written, source)
+        with _opened(written) as file:
+            return show(rows, file, Style(BY_ENDING.get(path.suffix.lower(), mode), table=table))
+
+
+@contextmanager
+def _complete(path: Path) -> Iterator[Path]:
+    """Where to write what becomes the file at the end of the block, or after an error nothing. What is no file (a device) is written directly."""
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    part = path.with_name(f"{path.name}.part")
+    try:
+        yield part
+        os.replace(part, path)
+    except OSError as error:
+        raise file_error(error.errno, error.strerror or str(error), f"write {path}") from error
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _opened(path: Path) -> TextIO:

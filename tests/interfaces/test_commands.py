@@ -425,3 +425,17 @@ def test_a_constant_is_what_it_stands_for(session, constant):
     written = out.removeprefix("INSERT INTO x VALUES\n(").removesuffix(");\n")
     same = f"SELECT typeof({constant}) = typeof({written}), ({constant})::VARCHAR IS NOT DISTINCT FROM ({written})::VARCHAR"
     assert session.lake.execute(same).fetchall() == [(True, True)], written
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_result_that_fails_half_way_leaves_the_file_as_it_was(session, tmp_path, ending):
+    session(f".once x.{ending}\nSELECT 1 AS a")
+    before = (tmp_path / f"x.{ending}").read_bytes()
+    failing = "SELECT CASE WHEN i < 900000 THEN 1 ELSE error('half way') END AS a FROM range(1000000) AS r(i)"
+    code, _, said = session(f".once x.{ending}\n{failing}")
+    assert code == FAILED
+    assert "half way" in said
+    assert (tmp_path / f"x.{ending}").read_bytes() == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["lake", f"x.{ending}"]
+    assert session(".once /dev/null\nSELECT 1")[0] == DONE
+    assert not (tmp_path / "/dev/null").is_file()

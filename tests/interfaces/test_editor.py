@@ -68,7 +68,7 @@ def test_keys_that_end_the_entry(typed, key, error):
 
 
 def test_history_holds_whole_entries_over_sessions(typed):
-    typed("select 1,\r2;\r", ".tables\r", "select 'my password';\r", ".quit\r")
+    typed("select 1,\r2;\r", ".tables\r", "select 'my password';\r", "exit\r", ".quit\r")
     assert typed(f"{UP}\r") == [".tables"]
     assert typed(f"{UP}{UP}\r") == ["select 1,\n2;"], "not .tables a second time"
     assert typed(f"{CTRL_R}1,\r\r") == ["select 1,\n2;"], "searched"

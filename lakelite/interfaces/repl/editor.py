@@ -25,7 +25,7 @@ from prompt_toolkit.styles import Style
 
 from lakelite.interfaces import history
 from lakelite.interfaces.commands import is_quit
-from lakelite.interfaces.entry import continuation, grouped, is_whole
+from lakelite.interfaces.entry import continuation, grouped, is_quit_word, is_whole
 from lakelite.interfaces.repl.completion import LakeCompleter
 from lakelite.interfaces.repl.lexer import SqlLexer
 
@@ -65,7 +65,6 @@ class Editor:
         self._history = _History(path)
         self._note = note
         self._completer = completer
-        self._is_warm = False
         self._session: PromptSession[str] = PromptSession(
             multiline=True,
             history=self._history,
@@ -86,6 +85,7 @@ class Editor:
             input=input,
             output=output,
         )
+        self._session.app.after_render += self._shown
 
     def read(self, prompt: str, draft: str = "") -> str:
         """What was typed. `draft`: what stands there at first. Raises EOFError for Ctrl-D, KeyboardInterrupt for Ctrl-C."""
@@ -95,7 +95,6 @@ class Editor:
             self._note(f"note: no history is kept: {self._history.problem}")
             self._history.problem = None
         further = continuation(prompt)
-        self._session.app.after_render += self._shown
 
         def behind(width: int, line: int, wrapped: int) -> StyleAndTextTuples:
             return [("class:prompt", further if not wrapped else " " * len(further))]
@@ -105,8 +104,7 @@ class Editor:
     def _shown(self, app: Application[str]) -> None:
         """The first prompt stands there: now what it did not need can be loaded."""
         app.after_render -= self._shown
-        if self._completer is not None and not self._is_warm:
-            self._is_warm = True
+        if self._completer is not None:
             self._completer.warm_up()
 
 
@@ -130,7 +128,7 @@ class _History(InMemoryHistory):
         self._is_kept, self.problem = False, error
 
     def append_string(self, string: str) -> None:
-        if history.may_keep(string) and not is_quit(string):
+        if history.may_keep(string) and not is_quit(string) and not is_quit_word(string):
             super().append_string(string)
 
     def store_string(self, string: str) -> None:
