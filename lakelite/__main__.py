@@ -86,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
         default=LEVELS[0],
         help=f"{LEVELS[0]}, the default, {LEVELS[1]} or {LEVELS[2]}",
     )
+    parser.add_argument("--branch", metavar="NAME", default="main", help="work on this branch (default: main)")
     parser.add_argument(
         "--safe",
         action="store_true",
@@ -155,6 +156,7 @@ def _command(arguments: Sequence[str]) -> int:
         read_only=options.read_only,
         create=create,
         author=options.author,
+        branch=options.branch,
         preload=False,
     )
     runner = Runner(connection, sys.stdout, sys.stderr, options.mode)

@@ -15,15 +15,16 @@ from lakelite.catalog.system import VIEWS
 from lakelite.contents import Namespace
 from lakelite.maintenance.compaction import Progress
 from lakelite.mapping.names import Names
-from lakelite.model import RESERVED_SCHEMA, Isolation
+from lakelite.model import MAIN, RESERVED_SCHEMA, Branch, Isolation
 from lakelite.opening import Opened
 from lakelite.settings import DUCKDB_SETTINGS, OF_CONNECTION, Settings
 from lakelite.storage import files
 from lakelite.storage.engine import Engine
 from lakelite.storage.files import LakePaths
 from lakelite.storage.leases import SessionLease
+from lakelite.storage.temporary import Temporaries
 from lakelite.transaction import commit as committing
-from lakelite.transaction.execution import Execution
+from lakelite.transaction.execution import Execution, MergeReport
 from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.view import LakeView, PastView, check_version
 
@@ -50,20 +51,24 @@ class Lake:
         except BaseException:
             self.lease.close()
             raise
+        self.branch = MAIN
         self.view: LakeView | None = None
         self.pinned_version: int | None = None  # what all transactions read from now on, instead of the head
         self.progress: Progress | None = None  # who wants to know how far an OPTIMIZE is
         self._opened = opened
+        self.merge = MergeReport()
         self._versions: dict[int, LakeView] = {}  # of time travel, as long as they are few
         self._locks_held = 0
         self._transactions = 0
         self._numbers = 0
 
-    def names(self, namespace: Namespace) -> Names:
+    def names(self, namespace: Namespace, temporaries: Temporaries) -> Names:
         """What a statement can name, for the words of its error."""
         tables = {f"{RESERVED_SCHEMA}.{name}": tuple(column for column, _ in view.columns) for name, view in VIEWS.items()}
         tables |= {t.qualified: tuple(c.name for c in t.columns) for t in namespace.tables.values() if t.view is None}
         tables |= {v.qualified: tuple(self.engine.columns_of_view(v)) for v in namespace.views}
+        own = self.engine.temporary
+        tables |= {t.name: tuple(row[0] for row in own.columns(t)) for t in temporaries.by_name.values() if not t.is_view}
         return Names(tables, [s.name for s in namespace.schemas.values()], self._known, self.engine.frames.described)
 
     def _known(self, kind: str) -> list[str]:
@@ -91,7 +96,12 @@ class Lake:
             self.lease,
             self._versions,
             self.all_settings,
+            self.branch.branch_id,
+            merge=self.merge,
+            temporaries=self.engine.temporary.current,
         )
+        if explicit:
+            self.engine.temporary.freeze()
         return Transaction(execution, explicit=explicit, isolation=isolation, read_only=read_only, now_us=committing.now_us())
 
     def unpin(self, tx: Transaction) -> None:
@@ -104,14 +114,18 @@ class Lake:
         if self.pinned_version is not None and self.view is not None:
             self.lease.pin(self.pinned_version)
             return self.view
-        first = self.view.snapshot_id if self.view else self.catalog.head()
+        first = self.view.snapshot_id if self.view else self.catalog.head(self.branch.branch_id)
         self.lease.pin(first)
         try:
-            self.view = committing.view_of_head(self.catalog, self.view)
+            self.view = committing.view_of_head(self.catalog, self.view, self.branch.branch_id)
             self.lease.pin(self.view.snapshot_id)
         finally:
             self.lease.unpin(first)
         return self.view
+
+    def use(self, branch: Branch) -> None:
+        """What begins from now on is on that branch. No transaction is open."""
+        self.branch, self.view = branch, None
 
     def stay_at(self, version: int | None) -> None:
         """From now on transactions read a version of the lake; None: the head again. ProgrammingError, OperationalError: there is no such one."""

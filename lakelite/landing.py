@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 
 from lakelite import errors
+from lakelite.bounds import limits_of
 from lakelite.contents import TableState
 from lakelite.errors import CommitUnknown, Error, TransactionConflict
 from lakelite.lake import Lake
@@ -28,7 +30,7 @@ def land(lake: Lake, tx: Transaction) -> tuple[CommitResult, list[Message]]:
     """
     committed = _commit(lake, tx, lake.settings.commit_message, _operation(tx))
     lake.settings.commit_message = None
-    return committed, _told_of(committed) + _discarded(tx) + _look_after(lake, committed)
+    return committed, _told_of(committed) + _discarded(tx) + _look_after(lake, tx, committed)
 
 
 def noted(tx: Transaction) -> list[Message]:
@@ -56,7 +58,7 @@ def compact(lake: Lake, table_id: int, plan: Callable[[TableState], Sequence[bin
     try:
         table = tx.work.namespace.by_id.get(table_id)
         if table is not None:
-            _stage(tx, table, plan(tx.base.state(table)))
+            _stage(tx, table, plan(tx.base.state(table)), most=bins.OUTPUTS_AT_ONCE)
         if not tx.work.changes.writes:
             return []
         _commit(lake, tx, None, "UPKEEP")
@@ -91,13 +93,15 @@ def _planned(tx: Transaction, operation: st.Optimize, call: Call, limits: Limits
     state = tx.base.state(table)
     conditions = compaction.conditions(tx, table, operation.where, call)
     sort = compaction.sort_columns(table, operation.zorder, call)
-    return state, bins.whole(state, conditions) if sort else bins.due(state, conditions, limits), sort
+    return state, bins.whole(state, conditions) if sort else bins.due(state, conditions, limits_of(table, limits)), sort
 
 
-def _stage(tx: Transaction, table: Table, planned: Sequence[bins.Bin], sort: Sequence[str] = (), progress: Progress | None = None) -> None:
+def _stage(
+    tx: Transaction, table: Table, planned: Sequence[bins.Bin], sort: Sequence[str] = (), progress: Progress | None = None, most: int | None = None
+) -> None:
     """Writes the bins; what was written is removed if that fails."""
     try:
-        compaction.stage(tx, table, planned, sort, progress)
+        compaction.stage(tx, table, planned, sort, progress, most)
     except BaseException:
         tx.discard()
         raise
@@ -131,14 +135,14 @@ def _remove_unless_landed(lake: Lake, tx: Transaction) -> None:
         tx.discard()
 
 
-def _look_after(lake: Lake, committed: CommitResult) -> list[Message]:
+def _look_after(lake: Lake, tx: Transaction, committed: CommitResult) -> list[Message]:
     """Upkeep after a commit, as much as one slice. It never fails the statement: what went wrong is a message, and a later commit tries again."""
-    limits = lake.settings.limits
     messages: list[Message] = []
     try:
         for table_id, (before, after) in committed.clutter.items():
+            limits = limits_of(tx.work.changes.tables[table_id].table, lake.settings.limits)
             if bins.is_upkeep_due(before, after, limits):
-                messages += compact(lake, table_id, lambda state: bins.due_at_once(state, limits))
+                messages += compact(lake, table_id, partial(bins.due_at_once, limits=limits))
     except TransactionConflict:
         return messages
     except Exception as error:  # the commit has landed: its answer must not be an error, whatever this is
@@ -154,6 +158,7 @@ def _operation(tx: Transaction) -> str:
 
 _LABELS: dict[type, str] = {
     st.CreateTable: "CREATE TABLE", st.CreateTableAs: "CREATE TABLE AS", st.DropTable: "DROP TABLE", st.CreateSchema: "CREATE SCHEMA",
-    st.DropSchema: "DROP SCHEMA", st.CopyFrom: "COPY", st.RestoreTable: "RESTORE", st.AlterTable: "ALTER TABLE",
+    st.DropSchema: "DROP SCHEMA", st.CopyFrom: "COPY", st.RestoreTable: "RESTORE", st.AlterTable: "ALTER TABLE", st.TuneTable: "ALTER TABLE",
     st.CreateTableLike: "CREATE TABLE", st.CreateView: "CREATE VIEW", st.DropView: "DROP VIEW", st.RenameView: "ALTER VIEW", st.CommentOn: "COMMENT",
+    st.MergeBranch: "MERGE BRANCH",
 }  # fmt: skip

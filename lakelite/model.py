@@ -15,9 +15,12 @@ Storage = Literal["parquet", "inline"]
 Isolation = Literal["serializable", "write serializable", "snapshot"]
 Comparison = Literal["=", "<", "<=", ">", ">=", "is null", "is not null"]
 ConstraintKind = Literal["check", "unique", "primary key"]
+Transform = Literal["identity", "year", "month", "day", "hour", "bucket"]
 Comparable = bool | int | float | Decimal | str | date  # a datetime is a date
 
+ZONED = "TIMESTAMP WITH TIME ZONE"
 MAIN_BRANCH = "main"
+MAIN_BRANCH_ID = 1
 MAIN_SCHEMA = "main"
 RESERVED_SCHEMA = "lake"
 SYSTEM_SCHEMAS = frozenset({RESERVED_SCHEMA, "information_schema", "pg_catalog"})
@@ -91,6 +94,17 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Branch:
+    """A line of snapshots with a name."""
+
+    branch_id: int
+    name: str
+
+
+MAIN = Branch(MAIN_BRANCH_ID, MAIN_BRANCH)
+
+
+@dataclass(frozen=True, slots=True)
 class Schema:
     """A namespace of tables."""
 
@@ -144,8 +158,29 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
+class PartitionKey:
+    """One of the values that all rows of a partition share: of a column, found by its field id, or of a transform of it.
+
+    `buckets`: how many bucket(n, c) has.
+    """
+
+    field_id: int
+    transform: Transform = "identity"
+    buckets: int | None = None
+
+    def shown(self, column: str) -> str:
+        """As SQL, where the column's name is `column`."""
+        if self.transform == "identity":
+            return column
+        return f"bucket({self.buckets}, {column})" if self.transform == "bucket" else f"{self.transform}({column})"
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
-    """A table's identity, name, columns and constraints, as of one snapshot; or those of a view, which has no columns and no rows of its own."""
+    """A table's identity, name, columns and constraints, as of one snapshot; or those of a view, which has no columns and no rows of its own.
+
+    `options`: (name, value) of those limits that it has itself (bounds.TABLE_OPTIONS), by name. `partitioning`: how its files are divided.
+    """
 
     table_id: int
     schema_id: int
@@ -155,6 +190,8 @@ class Table:
     constraints: tuple[Constraint, ...] = ()
     view: View | None = None
     comment: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
+    partitioning: tuple[PartitionKey, ...] = ()
 
     @property
     def visible(self) -> tuple[Column, ...]:
@@ -218,12 +255,27 @@ class Conjunct:
 
 
 @dataclass(frozen=True, slots=True)
+class FileColumn:
+    """How an adopted file has a column: under which `name`; or it lacks it (None), and `value` is the one of its rows, as text (None: NULL).
+
+    `type`: the stored type that the column had then.
+    """
+
+    field_id: int
+    name: str | None
+    value: str | None
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fragment:
     """An immutable set of rows of one table. A row address is (fragment_id, position).
 
     `fragment_id` is negative while the fragment is only staged by an open transaction. `path` is a bare file name
     (parquet only). `has_row_ids`: rows carry a stored `_row_id` (NULL: first_row_id + position). `first_row_id` is 0
     while it is not known: the rows are new, and the commit gives them their ids. `born`: the snapshot that brought it (None: staged).
+    `partition`: what all its rows share, each value as text (None: NULL); empty where they were not divided.
+    `columns`: of an adopted file, which has no field ids; none of any other.
     """
 
     fragment_id: int
@@ -237,6 +289,12 @@ class Fragment:
     has_row_ids: bool
     statistics: tuple[Statistics, ...] = field(default=(), compare=False)
     born: int | None = field(default=None, compare=False)
+    partition: tuple[tuple[PartitionKey, str | None], ...] = field(default=(), compare=False)
+    columns: tuple[FileColumn, ...] = field(default=(), compare=False)
+
+    def is_in_place(self, partitioning: tuple[PartitionKey, ...]) -> bool:
+        """Whether it holds rows of one partition only, where the table is divided so."""
+        return tuple(key for key, _ in self.partition) == partitioning or not partitioning
 
 
 MOST_HOURS = 8_760_000
@@ -253,6 +311,7 @@ class Limits:
     flush_fragments: int = 100
     flush_rows: int = 20_000
     row_group_rows: int = 61_440
+    compression: str = "snappy"
     target_file_bytes: int = 128 * 1024 * 1024
     target_file_rows: int = 5_000_000
     rewrite_percent: int = 20

@@ -16,7 +16,7 @@ from typing import Any
 
 import duckdb
 
-from lakelite import duckdb_view, landing, standalone
+from lakelite import branching, duckdb_view, landing, standalone
 from lakelite.batches import Batches, Guard
 from lakelite.errors import InterfaceError, ProgrammingError
 from lakelite.lake import Lake
@@ -33,7 +33,9 @@ from lakelite.settings import level_named
 from lakelite.storage.engine import stop
 from lakelite.storage.foreign import Rows, Variables
 from lakelite.storage.locks import refuse_fork
+from lakelite.storage.temporary import NOTHING, Temporaries
 from lakelite.timeouts import Watch
+from lakelite.transaction import temporary
 from lakelite.transaction.commit import CommitResult
 from lakelite.transaction.execution import Call, Stream
 from lakelite.transaction.transaction import Transaction
@@ -132,7 +134,7 @@ class Session:
     def _names(self) -> Names:
         view = self.lake.view
         namespace = self._tx.work.namespace if self._tx else view.namespace if view else None
-        return NO_NAMES if namespace is None else self.lake.names(namespace)
+        return NO_NAMES if namespace is None else self.lake.names(namespace, self._temporaries)
 
     def _dispatch(self, statement: st.Statement, values: Mapping[str, Any]) -> Result:
         operation = statement.operation
@@ -157,6 +159,10 @@ class Session:
                 return self._transfer(operation, values)
             case st.Query() | st.CopyTo():
                 return self._query(statement, values)
+            case st.MergeBranch():
+                return self._merge_branch(operation, call)
+            case _ if isinstance(operation, st.OfBranches):
+                return branching.run(self.lake, self._tx, operation, call, read_only=self.read_only)
             case _ if isinstance(operation, st.Standalone):
                 with self._limited(self.lake.engine.stopper):
                     return standalone.run(self.lake, self._tx, operation, call, read_only=self.read_only)
@@ -168,6 +174,16 @@ class Session:
     @property
     def in_transaction(self) -> bool:
         return self._tx is not None
+
+    @property
+    def branch(self) -> str:
+        """The branch that transactions are on."""
+        return self.lake.branch.name
+
+    def use_branch(self, name: str) -> None:
+        """As USE BRANCH."""
+        with self.exclusive(), mapped():
+            branching.use(self.lake, self._tx, name, None)
 
     @property
     def isolation(self) -> Isolation:
@@ -236,10 +252,13 @@ class Session:
         if tx is None:
             return Result(None)
         try:
-            if not tx.work.changes.writes:
+            messages: list[Message] = []
+            if tx.work.changes.writes:
+                messages = self._land(tx)
+            else:
                 tx.discard()
-                return Result(None)
-            return Result(None, messages=self._land(tx))
+            self.lake.engine.temporary.current = tx.execution.temporaries
+            return Result(None, messages=messages)
         except Exception as error:
             reraise(error, self._text, self._names())
         finally:
@@ -397,6 +416,8 @@ class Session:
     def _change(self, statement: st.Statement, sets: Sequence[Mapping[str, Any]]) -> Result:
         operation = statement.operation
         standalone.check_pinned(self.lake.pinned_version, operation)
+        if temporary.concerns(operation, self._temporaries):
+            return self._change_temporary(statement, sets)
         with self._ready() as tx:
             if tx.read_only:
                 raise standalone.read_only_error(of_connection=self.read_only)
@@ -409,9 +430,29 @@ class Session:
             result.rowcount, result.messages = count if tx.explicit else tx.final_count(count), landing.noted(tx) + messages
             return result
 
+    @property
+    def _temporaries(self) -> Temporaries:
+        return self._tx.execution.temporaries if self._tx else self.lake.engine.temporary.current
+
+    def _change_temporary(self, statement: st.Statement, sets: Sequence[Mapping[str, Any]]) -> Result:
+        """Nothing of it is the lake's: in autocommit nothing is committed."""
+        with self._ready() as tx:
+            with tx.statement(statement.operation, statement.text, sets), self._limited(self.lake.engine.stopper):
+                done = tx.change_temporary(statement.operation, statement.text, sets)
+                self._watch.check()
+            if not tx.explicit:
+                self.lake.engine.temporary.current = done.temporaries
+            return Result(done.columns, rows=done.rows, rowcount=done.rowcount, messages=landing.noted(tx))
+
     def _optimize(self, operation: st.Optimize, call: Call) -> Result:
         standalone.check_alone("OPTIMIZE", self._tx, read_only=self.read_only)
         landed, result = landing.optimize(self.lake, operation, call, self._limited(self.lake.engine.stopper))
+        self.last_commit = landed or self.last_commit
+        return result
+
+    def _merge_branch(self, operation: st.MergeBranch, call: Call) -> Result:
+        limited = self._limited(self.lake.engine.stopper)
+        landed, result = branching.merge(self.lake, self._tx, operation, call, limited, read_only=self.read_only)
         self.last_commit = landed or self.last_commit
         return result
 
@@ -424,7 +465,8 @@ class Session:
         is_own = self.begin_block(block)
         try:
             assert self._tx is not None
-            result = self._export(self._tx, path) if isinstance(operation, st.Export) else take_in(path, self._nested)
+            with self._tx.seeing(NOTHING):
+                result = self._export(self._tx, path) if isinstance(operation, st.Export) else take_in(path, self._nested)
         except BaseException:
             self.end_block(block, is_own=is_own, failed=True)
             raise

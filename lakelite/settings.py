@@ -9,15 +9,15 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, get_args
 
+from lakelite.bounds import value_of
 from lakelite.errors import CannotOpen, DataError, InterfaceError, ProgrammingError
 from lakelite.mapping.names import did_you_mean
-from lakelite.model import MOST_HOURS, Isolation, Limits, fold
+from lakelite.model import Isolation, Limits, fold
 
 ISOLATION_LEVELS: tuple[Isolation, ...] = get_args(Isolation)
 DEFAULT_LEVEL: Isolation = "write serializable"
 RESULT_SETTINGS = frozenset({"timezone", "calendar", "default_order", "default_null_order"})  # what a statement gives depends on them
 DUCKDB_SETTINGS = RESULT_SETTINGS | {"threads", "memory_limit", "max_memory"}
-SHOWN_VALUE = 40  # characters
 TEXTS = {
     "author": ("who commits: recorded with every snapshot of this connection", 200),
     "commit_message": ("recorded with the next commit, and empty again from then on", 4_000),
@@ -33,6 +33,7 @@ _ABOUT = {
     "upkeep_values": "at most so many values (rows times columns) are moved behind one commit; larger files are left to OPTIMIZE",
     "upkeep_bytes": "and at most so many bytes",
     "row_group_rows": "rows of a Parquet row group",
+    "compression": "of Parquet files",
     "overwrite_append": "what becomes of rows that were appended while another transaction overwrote the table: supersede or keep",
     "target_file_bytes": "OPTIMIZE joins files that are smaller than half of this",
     "target_file_rows": "and that have less than half of these rows; a joined file has at most so many",
@@ -45,29 +46,6 @@ _ABOUT = {
     "statement_timeout_ms": "a statement, or a fetch of its rows, that runs longer is stopped; 0: none is",
     "retention_hours": "VACUUM keeps versions that are younger",
     "cache_bytes": "memory for bitstrings of deletion vectors",
-}
-_CHOICES = {"overwrite_append": ("supersede", "keep"), "upkeep": ("on", "off")}
-_BOUNDS = {
-    "inline_rows": (0, 1_000_000),
-    "inline_bytes": (0, 100_000_000),  # SQLite holds values of up to 10^9 bytes
-    "flush_fragments": (0, 1_000_000),
-    "flush_rows": (0, 1_000_000_000),
-    "row_group_rows": (1, 100_000_000),
-    "target_file_bytes": (1, 2**40),
-    "target_file_rows": (1, 1_000_000_000),
-    "rewrite_percent": (1, 100),
-    "upkeep_files": (1, 1_000_000),
-    "upkeep_deleted_rows": (1, 1_000_000_000),
-    "upkeep_values": (1, 1_000_000_000),
-    "upkeep_bytes": (1, 2**40),
-    "commit_attempts": (1, 1_000),
-    "commit_time_ms": (0, 86_400_000),
-    "commit_backoff_ms": (0, 60_000),
-    "reevaluate_locked_rows": (0, 1_000_000_000),
-    "lock_timeout_ms": (0, 86_400_000),
-    "statement_timeout_ms": (0, 86_400_000),
-    "retention_hours": (0, MOST_HOURS),
-    "cache_bytes": (0, 2**40),
 }
 OF_CONNECTION = frozenset({"isolation_level", *TEXTS})  # no default of these is kept in the lake
 
@@ -106,7 +84,7 @@ class Settings:
     def __init__(self, lake: Mapping[str, str], isolation: str, author: str | None = None) -> None:
         """`lake`: what the catalog holds; names that a newer version may have added are ignored. CannotOpen: values that cannot be."""
         try:
-            self._lake = Limits(**{name: _value(name, value) for name, value in lake.items() if name in _ABOUT})
+            self._lake = Limits(**{name: value_of(name, value) for name, value in lake.items() if name in _ABOUT})
         except DataError as error:
             raise CannotOpen(f"the catalog was changed by another program: {error.message}", hint="restore the lake from a copy") from error
         self.limits = self._lake
@@ -124,7 +102,7 @@ class Settings:
             return True
         if name not in _ABOUT:
             return False
-        number = getattr(self._lake, name) if value is None else _value(name, str(value))
+        number = getattr(self._lake, name) if value is None else value_of(name, str(value))
         self.limits = dataclasses.replace(self.limits, **{name: number})
         return True
 
@@ -133,21 +111,3 @@ class Settings:
         found = {name: (str(getattr(self.limits, name)), about) for name, about in _ABOUT.items()}
         texts = {name: (getattr(self, name) or "", about) for name, (about, _) in TEXTS.items()}
         return {**found, **texts, "isolation_level": (self.isolation, "what a commit promises of what was handed out")}
-
-
-def _value(name: str, text: str) -> Any:
-    """The value of a limit; DataError if it is not one."""
-    if name in _CHOICES:
-        choice = fold(text.strip())
-        if choice not in _CHOICES[name]:
-            raise DataError(f'{name} cannot be "{text[:SHOWN_VALUE]}"', hint=f"it is one of: {', '.join(_CHOICES[name])}")
-        return choice
-    low, high = _BOUNDS[name]
-    try:
-        number = int(text)
-    except ValueError:
-        hint = f"it is a whole number from {low} to {high}"
-        raise DataError(f'{name} has to be a whole number, not "{text[:SHOWN_VALUE]}"', hint=hint) from None
-    if not low <= number <= high:
-        raise DataError(f"{name} cannot be {text[:SHOWN_VALUE]}", hint=f"it is a whole number from {low} to {high}")
-    return number

@@ -8,13 +8,15 @@ from typing import Any
 import duckdb
 
 from lakelite import answers, errors
+from lakelite.bounds import limits_of
 from lakelite.errors import DataError, NotSupportedError, OperationalError, ProgrammingError
 from lakelite.lake import Lake
 from lakelite.language import statements as st
+from lakelite.language.branch_statements import CreateBranch, CreateTag, DropBranch, DropTag, ShowBranches, ShowTags, UseBranch
 from lakelite.maintenance import check
-from lakelite.maintenance.vacuum import vacuum
+from lakelite.maintenance.vacuum import Vacuumed, vacuum, vacuum_each
 from lakelite.mapping.names import did_you_mean
-from lakelite.model import literal
+from lakelite.model import Table, literal
 from lakelite.results import Message, Result
 from lakelite.settings import DUCKDB_SETTINGS, OF_CONNECTION, RESULT_SETTINGS, TEXTS
 from lakelite.transaction import commit as committing
@@ -23,14 +25,16 @@ from lakelite.transaction.execution import Call, find_table
 from lakelite.transaction.transaction import Transaction
 
 _READS = (
-    st.Query, st.CopyTo, st.Export, st.SetOption, st.CheckLake,
+    st.Query, st.CopyTo, st.Export, st.SetOption, st.CheckLake, ShowBranches, ShowTags,
     st.ShowTables, st.ShowSchemas, st.ShowSettings, st.ShowCreateTable, st.DescribeTable, st.DescribeHistory,
 )  # fmt: skip
 _WITHIN_THE_LAKE = (
-    st.Query, st.CreateSchema, st.DropSchema, st.CreateTable, st.CreateTableAs, st.CreateTableLike, st.DropTable, st.AlterTable, st.CreateView,
+    st.Query, st.CreateSchema, st.DropSchema, st.CreateTable, st.CreateTableAs, st.CreateTableLike, st.DropTable, st.AlterTable, st.TuneTable,
+    st.CreateView,
     st.DropView, st.RenameView, st.CommentOn, st.Insert, st.Delete, st.Update, st.Merge, st.Truncate, st.RestoreTable, st.Begin, st.Commit,
     st.ExplainCommit, st.Rollback, st.Savepoint, st.Release, st.RollbackTo, st.Optimize, st.SetOption, st.ShowTables, st.ShowSchemas, st.ShowSettings,
-    st.ShowCreateTable, st.DescribeTable, st.DescribeHistory, st.Vacuum, st.CheckLake,
+    st.ShowCreateTable, st.DescribeTable, st.DescribeHistory, st.Vacuum, st.CheckLake, st.MergeBranch, CreateBranch,
+    DropBranch, UseBranch, CreateTag, DropTag, ShowBranches, ShowTags,
 )  # fmt: skip
 _BARE_WORDS = re.compile(r"[\w\s]+")
 
@@ -164,12 +168,21 @@ def _check_lake(lake: Lake) -> Result:
 
 def _vacuum(lake: Lake, operation: st.Vacuum, call: Call) -> Result:
     """VACUUM; one row with what it did."""
-    table = None
-    if operation.target is not None:
-        with lake.head() as view:
-            table = find_table(committing.work_on(view), operation.target, call)
-    hours = lake.settings.limits.retention_hours if operation.retain_hours is None else operation.retain_hours
-    done = vacuum(lake.catalog, lake.paths, lake.locked, committing.now_us(), hours, table, dry_run=operation.dry_run)
+    with lake.head() as view:
+        work = committing.work_on(view)
+        table = None if operation.target is None else find_table(work, operation.target, call)
+    limits, now_us, hours = lake.settings.limits, committing.now_us(), operation.retain_hours
+
+    def run(hours: float, of: Table | None, dry_run: bool) -> Vacuumed:
+        return vacuum(lake.catalog, lake.paths, lake.locked, now_us, hours, of, dry_run=dry_run)
+
+    if hours is None and table is not None:
+        hours = limits_of(table, limits).retention_hours
+    if hours is not None:
+        done = run(hours, table, operation.dry_run)
+    else:
+        kept = {t: limits_of(t, limits).retention_hours for t in work.namespace.tables.values() if t.view is None}
+        done = vacuum_each(run, limits.retention_hours, kept, dry_run=operation.dry_run)
     names = ("dry_run", "oldest_version", "versions_expired", "fragments_expired", "orphans_removed", "bytes_freed")
     columns = tuple((n, "BOOLEAN" if n == "dry_run" else "BIGINT") for n in names)
     return Result(columns, rows=[tuple(getattr(done, n) for n in names)])

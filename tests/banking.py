@@ -145,11 +145,12 @@ def plain(lake: Path, name: str) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(lake / "catalog.sqlite")) as catalog, closing(duckdb.connect()) as duck:
         ((table_id,),) = catalog.execute("SELECT table_id FROM table_names WHERE name = ? AND end_snapshot_id IS NULL", [name])
         live = f"table_id = {table_id} AND end_snapshot_id IS NULL"
+        lives = f"SELECT fragment_id, path FROM fragment_lives JOIN fragments USING (fragment_id, table_id) WHERE {live}"
         fields = catalog.execute(f"SELECT field_id, stored_type FROM columns WHERE {live} AND parent_field_id IS NULL ORDER BY position").fetchall()
         columns = ", ".join(f"f{field_id}" for field_id, _ in fields)
         by_id = ", ".join(f"{i}: {{name: 'f{i}', type: '{kind}', default_value: NULL}}" for i, kind in fields)
         vectors = dict(catalog.execute(f"SELECT fragment_id, bits FROM deletion_vectors WHERE {live}").fetchall())
-        fragments = catalog.execute(f"SELECT fragment_id, path, ipc FROM fragments LEFT JOIN inline_rows USING (fragment_id) WHERE {live}").fetchall()
+        fragments = catalog.execute(f"SELECT fragment_id, path, ipc FROM ({lives}) LEFT JOIN inline_rows USING (fragment_id)").fetchall()
         rows: list[tuple[Any, ...]] = []
         for fragment_id, path, ipc in fragments:
             if path is None:

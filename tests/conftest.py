@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,28 @@ def lake(tmp_path: Path) -> Iterator[Any]:
     con = lakelite.connect(tmp_path / "lake", autocommit=True)
     yield con
     con.close()
+
+
+@pytest.fixture(params=["inline", "parquet"])
+def connect(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
+    """Opens connections to one new lake, in autocommit mode if nothing else is said.
+
+    Small changes lie inline, or in files, which then have key filters however small they are.
+    """
+    made: list[Any] = []
+    if request.param == "parquet":
+        monkeypatch.setattr("lakelite.transaction.key_lookup.FILTERED_ROWS", 1)
+
+    def open_one(**options: Any) -> Any:
+        con = lakelite.connect(tmp_path / "lake", **{"autocommit": True, **options})
+        made.append(con)
+        if request.param == "parquet":
+            con.execute("SET inline_rows = 0")
+        return con
+
+    yield open_one
+    for con in made:
+        con.close()
 
 
 def pytest_report_header() -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lakelite import deletion
 from lakelite.catalog.store import Catalog, columns_by_table
@@ -30,7 +30,9 @@ def lives(catalog: Catalog, table: Table, first: int, last: int) -> list[Life]:
     vectors: dict[int, list[deletion.DeletionVector]] = {row[0]: [] for row in rows}
     for row in catalog.rows("vectors_touched", fragments=json.dumps(list(vectors)), first=first, last=last):
         vectors[row[0]].append(deletion.decode(deletion.Encoded(*row[1:5]), row[5]))
-    return [Life(Fragment(*(*row[:8], bool(row[8]))), row[9], row[10], vectors[row[0]]) for row in rows]
+    columns = catalog.file_columns(table.table_id)
+    fragments = [replace(Fragment(*(*row[:8], bool(row[8]))), columns=columns.get(row[0], ())) for row in rows]
+    return [Life(fragment, row[9], row[10], vectors[row[0]]) for fragment, row in zip(fragments, rows, strict=True)]
 
 
 def kinds(catalog: Catalog, table: Table, first: int, last: int) -> dict[int, frozenset[str]]:

@@ -24,16 +24,17 @@ class Answer:
     rows: tuple[tuple[Any, ...], ...]
 
 
-def show_tables(namespace: Namespace, schema: str) -> Answer:
-    """SHOW TABLES [FROM schema], in DuckDB's columns: the names, sorted; of `lake`, the system views."""
-    tables = (t.name for t in namespace.tables.values() if fold(t.schema_name) == fold(schema))
+def show_tables(namespace: Namespace, schema: str, temporary: Sequence[str] = ()) -> Answer:
+    """SHOW TABLES [FROM schema], in DuckDB's columns: the names, sorted; of `lake`, the system views. `temporary`: more of them."""
+    tables = [*(t.name for t in namespace.tables.values() if fold(t.schema_name) == fold(schema)), *temporary]
     return Answer((("name", "VARCHAR"),), tuple((n,) for n in sorted(VIEWS if fold(schema) == RESERVED_SCHEMA else tables)))
 
 
-def show_all_tables(tables: Sequence[Table], lake: str) -> Answer:
-    """SHOW ALL TABLES, in DuckDB's columns; without the system views."""
+def show_all_tables(tables: Sequence[Table], lake: str, temporary: Sequence[tuple[str, Sequence[tuple[Any, ...]]]] = ()) -> Answer:
+    """SHOW ALL TABLES, in DuckDB's columns; without the system views. `temporary`: name and description (of DESCRIBE) of each."""
     ordered = sorted(tables, key=lambda t: (t.schema_name, t.name))
     rows = tuple((lake, t.schema_name, t.name, [c.name for c in t.columns], [c.type for c in t.columns], False) for t in ordered)
+    rows += tuple(("temp", MAIN_SCHEMA, name, [row[0] for row in found], [row[1] for row in found], True) for name, found in sorted(temporary))
     columns = (("database", "VARCHAR"), ("schema", "VARCHAR"), ("name", "VARCHAR"), ("column_names", "VARCHAR[]"), ("column_types", "VARCHAR[]"))
     return Answer((*columns, ("temporary", "BOOLEAN")), rows)
 
@@ -61,16 +62,20 @@ def show_create_table(text: str) -> Answer:
 
 def describe_table(table: Table) -> Answer:
     """DESCRIBE t, in DuckDB's columns."""
-    names = ("column_name", "column_type", "null", "key", "default", "extra")
     unique = {field_id: "UNI" for key in table.keys for _, field_id in key.columns}
     key = unique | {field_id: "PRI" for key in table.keys if key.kind == "primary key" for _, field_id in key.columns}
-    rows = tuple((c.name, c.type, "YES" if c.nullable else "NO", key.get(c.field_id), c.default, None) for c in table.columns)
-    return Answer(tuple((n, "VARCHAR") for n in names), rows)
+    return described([(c.name, c.type, "YES" if c.nullable else "NO", key.get(c.field_id), c.default, None) for c in table.columns])
 
 
-def describe_history(catalog: Catalog, table: Table | None, limit: int | None) -> Answer:
-    """DESCRIBE HISTORY: the newest snapshot first. Rows added and removed are those of the table, or of all tables."""
-    found = catalog.rows("history", table_id=table.table_id if table else None, limit=HISTORY_LIMIT if limit is None else limit)
+def described(rows: Sequence[tuple[Any, ...]]) -> Answer:
+    """What DESCRIBE gives, in DuckDB's columns."""
+    names = ("column_name", "column_type", "null", "key", "default", "extra")
+    return Answer(tuple((n, "VARCHAR") for n in names), tuple(rows))
+
+
+def describe_history(catalog: Catalog, base: int, table: Table | None, limit: int | None) -> Answer:
+    """DESCRIBE HISTORY: the snapshots that led to `base`, the newest one first. Rows added and removed are those of the table, or of all tables."""
+    found = catalog.rows("history", base=base, table_id=table.table_id if table else None, limit=HISTORY_LIMIT if limit is None else limit)
     rows = tuple(
         (
             r[0],

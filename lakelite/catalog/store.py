@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lakelite import deletion
 from lakelite.catalog.queries import migrations, queries
@@ -24,7 +24,7 @@ from lakelite.composition import Composition, Run, decode_row_map
 from lakelite.contents import Namespace, TableState
 from lakelite.errors import CannotOpen, DataError, InternalError, OperationalError
 from lakelite.mapping.catalog_errors import cannot_open, catalog_error
-from lakelite.model import MAIN_BRANCH, Column, Constraint, Field, Fragment, Schema, Statistics, Table, View, fold
+from lakelite.model import MAIN_BRANCH_ID, Column, Constraint, Field, FileColumn, Fragment, PartitionKey, Schema, Statistics, Table, View, fold
 
 APPLICATION_ID = 0x4C4B4C54  # "LKLT"
 SMALLEST_DATABASE_BYTES = 512
@@ -33,6 +33,7 @@ WAL_BYTES_KEPT = 1024 * 1024  # of the WAL, when it starts anew after a checkpoi
 BUSY_TIMEOUT_MS = 10_000  # only for foreign readers: our own writers queue on the commit lock
 OF_TABLE = 0  # the field id of a comment that is the table's own
 Row = tuple[Any, ...]
+_Value = TypeVar("_Value")
 
 
 class Catalog:
@@ -123,8 +124,11 @@ class Catalog:
 
     # What a snapshot holds.
 
-    def head(self) -> int:
-        return int(self.row("head")[0])
+    def head(self, branch_id: int = MAIN_BRANCH_ID) -> int:
+        """The newest snapshot of a branch. OperationalError: the branch was dropped."""
+        if branch_id != MAIN_BRANCH_ID and not self.row("is_branch_living", branch=branch_id)[0]:
+            raise OperationalError("this branch was dropped", hint="USE BRANCH main goes on with another one; SHOW BRANCHES lists them")
+        return int(self.row("head", branch=branch_id)[0])
 
     def namespace(self, snapshot_id: int) -> Namespace:
         schemas = {row[0]: Schema(*row) for row in self.rows("schemas", snapshot=snapshot_id)}
@@ -136,21 +140,34 @@ class Catalog:
         return Namespace({fold(s.name): s for s in schemas.values()}, {(fold(t.schema_name), fold(t.name)): t for t in found})
 
     def _described(self, tables: Iterable[Table], snapshot_id: int) -> Iterable[Table]:
-        """The same with their comments, and views with their queries."""
+        """The same with their comments, options and partitioning, and views with their queries."""
+        tables = self._tuned(tables, snapshot_id)
         views = {row[0]: _view(row) for row in self.rows("views", snapshot=snapshot_id)}
         comments = {(row[0], row[1]): row[2] for row in self.rows("comments", snapshot=snapshot_id)}
         return (_commented(replace(t, view=views.get(t.table_id)), comments) for t in tables) if views or comments else tables
 
+    def _tuned(self, tables: Iterable[Table], snapshot_id: int) -> Iterable[Table]:
+        options = _grouped((row[0], (row[1], row[2])) for row in self.rows("options", snapshot=snapshot_id))
+        keys = _grouped((row[0], PartitionKey(*row[1:])) for row in self.rows("partition_keys", snapshot=snapshot_id))
+        if not (options or keys):
+            return tables
+        return (replace(t, options=options.get(t.table_id, ()), partitioning=keys.get(t.table_id, ())) for t in tables)
+
     def table_state(self, table: Table, snapshot_id: int) -> TableState:
         """The fragments and deletion vectors of `table` at a snapshot; the whole of it is read."""
-        fragments = _fragments(self.rows("fragments", table_id=table.table_id, snapshot=snapshot_id), self._statistics(table, -1, snapshot_id))
+        rows = self.rows("fragments", table_id=table.table_id, snapshot=snapshot_id)
+        found = self._statistics(table, -1, snapshot_id), self._partitions(table, -1, snapshot_id), self.file_columns(table.table_id)
+        fragments = _fragments(rows, *found)
         return TableState(table, fragments, self._vectors(table, -1, snapshot_id))
 
     def advance(self, state: TableState, table: Table, after: int, snapshot_id: int) -> TableState:
         """The state of `table` at a snapshot, from its state at the older snapshot `after`: only what changed is read."""
+        if table.partitioning != state.table.partitioning:
+            return self.table_state(table, snapshot_id)
         born = self.rows("fragments_born", table_id=table.table_id, after=after, snapshot=snapshot_id)
         gone = {row[0] for row in self.rows("fragments_gone", table_id=table.table_id, after=after, snapshot=snapshot_id)}
-        fragments = {**state.fragments, **_fragments(born, self._statistics(table, after, snapshot_id))}
+        found = self._statistics(table, after, snapshot_id), self._partitions(table, after, snapshot_id), self.file_columns(table.table_id)
+        fragments = {**state.fragments, **_fragments(born, *found)}
         vectors = {**state.vectors, **self._vectors(table, after, snapshot_id)}
         return TableState(table, {k: f for k, f in fragments.items() if k not in gone}, {k: v for k, v in vectors.items() if k not in gone})
 
@@ -187,6 +204,13 @@ class Catalog:
     def settings(self) -> dict[str, str]:
         return dict(self.rows("settings"))
 
+    def file_columns(self, table_id: int) -> dict[int, tuple[FileColumn, ...]]:
+        """How the adopted files of a table have its columns, by fragment id."""
+        found: dict[int, tuple[FileColumn, ...]] = {}
+        for fragment_id, *column in self.rows("adopted_columns", table_id=table_id):
+            found[fragment_id] = (*found.get(fragment_id, ()), FileColumn(*column))
+        return found
+
     def _statistics(self, table: Table, after: int, snapshot_id: int) -> dict[int, list[Statistics]]:
         found: dict[int, list[Statistics]] = {}
         for fragment_id, field_id, low, high, nulls, exact, nan in self.rows(
@@ -194,6 +218,13 @@ class Catalog:
         ):
             found.setdefault(fragment_id, []).append(Statistics(field_id, low, high, nulls, bool(exact), bool(nan)))
         return found
+
+    def _partitions(self, table: Table, after: int, snapshot_id: int) -> dict[int, tuple[tuple[PartitionKey, str | None], ...]]:
+        """Not asked for where the table is not partitioned: nobody needs them then."""
+        if not table.partitioning:
+            return {}
+        rows = self.rows("partitions", table_id=table.table_id, after=after, snapshot=snapshot_id)
+        return _grouped((row[0], (PartitionKey(*row[1:4]), row[4])) for row in rows)
 
     def _vectors(self, table: Table, after: int, snapshot_id: int) -> dict[int, deletion.DeletionVector]:
         rows = self.rows("vectors", table_id=table.table_id, after=after, snapshot=snapshot_id)
@@ -248,6 +279,13 @@ def columns_by_table(rows: Iterable[Row]) -> dict[int, tuple[Column, ...]]:
     }
 
 
+def _grouped(pairs: Iterable[tuple[int, _Value]]) -> dict[int, tuple[_Value, ...]]:
+    found: dict[int, list[_Value]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return {key: tuple(values) for key, values in found.items()}
+
+
 def _constraints(rows: Iterable[Row]) -> dict[int, list[Constraint]]:
     found: dict[int, list[Constraint]] = {}
     for table_id, kind, name, expression, columns in rows:
@@ -274,9 +312,15 @@ def _vector(row: Row) -> deletion.DeletionVector:
         raise InternalError(f"fragment {row[0]}: {error.message}", hint="restore the lake from a copy") from error
 
 
-def _fragments(rows: Iterable[Row], statistics: Mapping[int, list[Statistics]]) -> dict[int, Fragment]:
+def _fragments(
+    rows: Iterable[Row],
+    statistics: Mapping[int, list[Statistics]],
+    partitions: Mapping[int, tuple[tuple[PartitionKey, str | None], ...]],
+    columns: Mapping[int, tuple[FileColumn, ...]],
+) -> dict[int, Fragment]:
     def made(row: Row) -> Fragment:
-        return replace(Fragment(*(*row[:8], bool(row[8]))), statistics=tuple(statistics.get(row[0], ())), born=row[9])
+        found, known = Fragment(*(*row[:8], bool(row[8]))), tuple(statistics.get(row[0], ()))
+        return replace(found, statistics=known, born=row[9], partition=partitions.get(row[0], ()), columns=columns.get(row[0], ()))
 
     return {row[0]: made(row) for row in rows}
 
@@ -422,10 +466,10 @@ def _migrate(connection: sqlite3.Connection) -> None:
 def _first_snapshot(connection: sqlite3.Connection) -> None:
     """Version 0: the empty lake."""
     connection.execute(
-        "INSERT INTO snapshots (snapshot_id, branch, committed_at_us, operation, statements, isolation, attempts, transaction_id, blind)"
+        "INSERT INTO snapshots (snapshot_id, branch_id, committed_at_us, operation, statements, isolation, attempts, transaction_id, blind)"
         " VALUES (0, ?, CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER),"
         " 'create lake', '[]', ?, 1, 'create-lake', 0)",
-        (MAIN_BRANCH, "write serializable"),
+        (MAIN_BRANCH_ID, "write serializable"),
     )
 
 

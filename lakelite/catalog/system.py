@@ -44,7 +44,7 @@ VIEWS = {
             "snapshots",
             "snapshot_id BIGINT, parent_id BIGINT, branch VARCHAR, committed_at TIMESTAMP, author VARCHAR, message VARCHAR, operation VARCHAR,"
             "statements VARCHAR[], isolation VARCHAR, base_snapshot_id BIGINT, attempts BIGINT, transaction_id VARCHAR, rows_added BIGINT,"
-            "rows_removed BIGINT",
+            "rows_removed BIGINT, merge_parent_id BIGINT",
         ),
         _view(
             "tables",
@@ -60,7 +60,7 @@ VIEWS = {
         _view(
             "fragments",
             "fragment_id BIGINT, table_name VARCHAR, storage VARCHAR, path VARCHAR, row_count BIGINT, deleted_count BIGINT, size_bytes BIGINT,"
-            "first_snapshot_id BIGINT, schema_name VARCHAR, table_id BIGINT",
+            "first_snapshot_id BIGINT, schema_name VARCHAR, table_id BIGINT, partition VARCHAR",
             named=("table_name", "schema_name"),
         ),
         _view("deletion_vectors", "fragment_id BIGINT, snapshot_id BIGINT, cardinality BIGINT, table_id BIGINT"),
@@ -73,6 +73,12 @@ VIEWS = {
             "resolutions",
             "snapshot_id BIGINT, winner_snapshot_id BIGINT, table_name VARCHAR, rung BIGINT, row_count BIGINT, explanation VARCHAR,"
             "schema_name VARCHAR, table_id BIGINT",
+        ),
+        _view("branches", "name VARCHAR, head_snapshot_id BIGINT, base_snapshot_id BIGINT, created_at TIMESTAMP"),
+        _view("tags", "name VARCHAR, tagged_snapshot_id BIGINT, branch VARCHAR, created_at TIMESTAMP"),
+        _view(
+            "merge_conflicts",
+            "table_name VARCHAR, row_id BIGINT, kind VARCHAR, base VARCHAR, ours VARCHAR, theirs VARCHAR",
         ),
         _view("settings", "name VARCHAR, value VARCHAR, scope VARCHAR, description VARCHAR"),
     )

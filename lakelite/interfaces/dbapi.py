@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from lakelite import errors
-from lakelite.errors import InterfaceError, NotSupportedError
+from lakelite.errors import InterfaceError
 from lakelite.interfaces.block import TransactionBlock
 from lakelite.interfaces.cursor import Cursor, Cursors
 from lakelite.mapping.ours import opening
-from lakelite.model import MAIN_BRANCH
+from lakelite.model import MAIN_BRANCH, fold
 from lakelite.opening import open_lake
 from lakelite.parameters import Parameters
 from lakelite.results import Message
@@ -45,14 +45,15 @@ def connect(
     """Opens the lake in directory `path`, or makes one there unless `create` is False; ":memory:" is a temporary one.
 
     `autocommit`: each statement commits by itself; else (PEP 249) a statement opens a transaction that `commit()` ends.
-    `isolation`: the level of its transactions. `author`: recorded with every snapshot. `preload`: load now what the first
-    write of a process would wait for (0.2 s). Raises CannotOpen, and nothing was written; InterfaceError or DataError for wrong arguments.
+    `isolation`: the level of its transactions. `branch`: the one that they are on. `author`: recorded with every snapshot.
+    `preload`: load now what the first write of a process would wait for (0.2 s). Raises CannotOpen, and nothing was written;
+    InterfaceError or DataError for wrong arguments, ProgrammingError for a branch that is not there.
     """
     level_named(isolation)
     _check_arguments(autocommit, author, branch)
     place = _text(path)
     with opening():
-        opened = open_lake(place, create=create, read_only=read_only)
+        opened = open_lake(place, create=create and fold(branch) == MAIN_BRANCH, read_only=read_only)  # a new lake has no other one
         try:
             session = Session(opened, read_only=read_only, author=author, isolation=isolation, autocommit=autocommit)
         except BaseException:
@@ -60,6 +61,8 @@ def connect(
             raise
     connection = Connection(session)
     try:
+        if branch != MAIN_BRANCH:
+            session.use_branch(branch)
         if preload and not read_only:
             for library in ("pyarrow.compute", "pyroaring"):
                 importlib.import_module(library)
@@ -83,8 +86,8 @@ def _check_arguments(autocommit: object, author: object, branch: object) -> None
     if author is not None and not isinstance(author, str):
         raise InterfaceError(f"an author is a str, not {type(author).__name__}")
     text_setting("author", author)
-    if branch != MAIN_BRANCH:
-        raise NotSupportedError(f"branch {branch} is not supported yet", hint=f'the only branch is "{MAIN_BRANCH}"')
+    if not isinstance(branch, str):
+        raise InterfaceError(f"a branch is a str, not {type(branch).__name__}")
 
 
 class Connection:
@@ -198,6 +201,11 @@ class Connection:
     @property
     def in_transaction(self) -> bool:
         return self._session.in_transaction
+
+    @property
+    def branch(self) -> str:
+        """The branch that transactions are on: USE BRANCH changes it."""
+        return self._session.branch
 
     @property
     def isolation(self) -> str:

@@ -8,18 +8,21 @@ from __future__ import annotations
 from lakelite.language.constraints import FIRST_WORDS
 from lakelite.language.reader import Reader
 from lakelite.language.source import plain
-from lakelite.language.statements import Alteration, AlterTable
+from lakelite.language.statements import Alteration, AlterTable, TuneTable
+from lakelite.language.tuning import read_tune
 
 _LATER = "add the column without it, then ALTER TABLE t ADD CONSTRAINT name …"
-_CHANGES = "expected ADD, DROP, RENAME or ALTER COLUMN"
+_CHANGES = "expected ADD, DROP, RENAME, ALTER COLUMN, SET or RESET"
 
 
-def read_alter(reader: Reader) -> AlterTable:
+def read_alter(reader: Reader) -> AlterTable | TuneTable:
     """Behind ALTER."""
     if not reader.accept("TABLE"):
         raise reader.syntax_error("expected TABLE")
     if_exists = reader.accept("IF", "EXISTS")
     target = reader.name()
+    if reader.peek().word in ("SET", "RESET"):
+        return read_tune(reader, target, if_exists)
     first = reader.index
     what, path, new_name, using = _change(reader)
     if reader.sees(","):
@@ -41,10 +44,6 @@ def _change(reader: Reader) -> _Change:
             return _rename(reader)
         case "ALTER":
             return _alter(reader)
-    if reader.peek().word in ("SET", "RESET"):
-        raise reader.unsupported(
-            f"ALTER TABLE … {reader.peek().word}", f"use SET name = value for a setting; {_CHANGES.removeprefix('expected ')} are there"
-        )
     raise reader.syntax_error(_CHANGES)
 
 

@@ -322,19 +322,17 @@ def assignments(reader: Reader, target: Name, alias: str | None, ends: tuple[str
     found: list[Assignment] = []
     seen: set[str] = set()
     while not (found and (reader.ended() or reader.peek().word in ends)):
-        assignment = _assignment(reader, target, alias, (",", *ends))
-        if folded(assignment.column) in seen:
-            raise wrong(reader.source.text, assignment.offset, f'the column "{assignment.column}" is set twice', "set it once")
-        seen.add(folded(assignment.column))
-        found.append(assignment)
+        for assignment in _several(reader, (",", *ends)) if reader.sees("(") else (_assignment(reader, target, alias, (",", *ends)),):
+            if folded(assignment.column) in seen:
+                raise wrong(reader.source.text, assignment.offset, f'the column "{assignment.column}" is set twice', "set it once")
+            seen.add(folded(assignment.column))
+            found.append(assignment)
         if not reader.accept(",") and not reader.ended() and reader.peek().word not in ends:
             raise reader.syntax_error("a comma, or the next clause, is missing in front of it")
     return tuple(found)
 
 
 def _assignment(reader: Reader, target: Name, alias: str | None, ends: tuple[str, ...]) -> Assignment:
-    if reader.sees("("):
-        raise reader.unsupported("SET (a, b) = …", "set each column: SET a = …, b = …")
     offset = reader.peek().start
     column = reader.identifier("the name of a column")
     if reader.sees("."):
@@ -344,10 +342,39 @@ def _assignment(reader: Reader, target: Name, alias: str | None, ends: tuple[str
     if reader.sees("["):
         raise reader.unsupported("SET of an element inside a column", "set the whole column")
     reader.expect("=")
+    return Assignment(column, _value_or_default(reader, ends), offset)
+
+
+def _value_or_default(reader: Reader, ends: tuple[str, ...]) -> Sql | None:
     if reader.sees("DEFAULT") and (reader.peek(1).kind == "end" or reader.peek(1).word in ends):
         reader.index += 1
-        return Assignment(column, None, offset)
-    return Assignment(column, reader.expression(*ends), offset)
+        return None
+    return reader.expression(*ends)
+
+
+def _several(reader: Reader, ends: tuple[str, ...]) -> list[Assignment]:
+    """`(a, b) = (value, value)`, with ROW before the values or without; what is no such list is the value of each column."""
+    offset = reader.peek().start
+    columns = reader.columns()
+    reader.expect("=")
+    first = reader.index
+    reader.accept("ROW")
+    behind = reader.after_bracket() if reader.sees("(") else reader.index
+    is_list = behind > reader.index and (behind == len(reader.tokens) or reader.tokens[behind].word in ends)
+    if not is_list or reader.peek(1).word in QUERY_HEADS - {"("}:
+        reader.index = first
+        value = reader.expression(*ends)
+        return [Assignment(column, value, offset) for column in columns]
+    reader.expect("(")
+    values: list[Sql | None] = []
+    while not (values and reader.sees(")")):
+        values.append(_value_or_default(reader, (",", ")")))
+        if not reader.sees(")"):
+            reader.expect(",")
+    reader.expect(")")
+    if len(values) != len(columns):
+        raise reader.wrong(f"{len(columns)} columns are set, but {len(values)} values were supplied", "give each column a value", first)
+    return [Assignment(column, value, offset) for column, value in zip(columns, values, strict=True)]
 
 
 def _row_local(reader: Reader, target: Name, alias: str | None, first: int, where: Sql | None, ctes: Sql | None) -> bool:

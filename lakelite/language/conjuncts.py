@@ -1,7 +1,8 @@
 """From a WHERE text to the conditions that every wanted row meets, for ruling out fragments by their statistics.
 
 Promises: each condition returned is one that DuckDB demands of every row, compared in the column's own type. Takes only
-`column op literal or parameter` (either way round), BETWEEN, IN (literals) and IS [NOT] NULL that stand at the top level under AND,
+`column op literal or parameter` (either way round), BETWEEN, IN (literals) and IS [NOT] NULL that stand at the top level under AND, and
+the first three of `year(column)`,
 and only with values whose type is the natural one of the column's: in all other cases DuckDB may cast the column, not the value.
 What is not understood is left out, also a text that cannot be parsed: fewer conditions rule out less, never too much.
 Never: input or output.
@@ -15,7 +16,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, cast
 
-from lakelite.model import Column, Comparable, Comparison, Conjunct, decimal_of, fold
+from lakelite.model import ZONED, Column, Comparable, Comparison, Conjunct, decimal_of, fold
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -30,10 +31,12 @@ _NATURAL: dict[str, tuple[type, ...]] = {
     "BOOLEAN": (bool,),
     "DATE": (date,),
     "TIMESTAMP": (date, datetime),
+    ZONED: (datetime,),
 }
 _FLIPPED: dict[Comparison, Comparison] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d(\.\d{1,6})?)?", re.ASCII)
+_ZONED_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d(:\d\d)?)", re.ASCII)
 
 
 def conjuncts(where_text: str, columns: Sequence[Column], alias_or_table: str, parameters: Mapping[str, object]) -> tuple[Conjunct, ...]:
@@ -56,8 +59,8 @@ def conditions(
     from sqlglot import exp
 
     scope = _Scope(columns, alias_or_table, parameters)
-    terms = [t for t in _terms(where) if not only_qualified or all(c.table for c in t.find_all(exp.Column))]
-    return tuple(found for term in terms for found in scope.conditions(term))
+    known = [t for t in terms(where) if not only_qualified or all(c.table for c in t.find_all(exp.Column))]
+    return tuple(found for term in known for found in scope.conditions(term))
 
 
 def _simple(where_text: str, columns: Sequence[Column]) -> Conjunct | None:
@@ -81,7 +84,8 @@ def parsed(text: str) -> exp.Expr | None:
         return None
 
 
-def _terms(where: exp.Expr) -> list[exp.Expr]:
+def terms(where: exp.Expr) -> list[exp.Expr]:
+    """What stands under AND at the top level, in order."""
     from sqlglot import exp
 
     found, open_ = [], [where]
@@ -122,12 +126,27 @@ class _Scope:
         return ()
 
     def _condition(self, left: exp.Expr, operator: Comparison, right: Sequence[exp.Expr]) -> tuple[Conjunct, ...]:
+        from sqlglot import exp
+
+        if isinstance(left, exp.Year):
+            return self._of_year(self._column(left.this), operator, [self._value("", node) for node in right])
         column = self._column(left)
         if column is None:
             return ()
         values = [_natural(column.type, self._value(column.type, node)) for node in right]
         known = tuple(value for value in values if value is not None)
         return (Conjunct(column.field_id, column.type, operator, known),) if len(known) == len(values) else ()
+
+    def _of_year(self, column: Column | None, operator: Comparison, years: Sequence[object]) -> tuple[Conjunct, ...]:
+        """What year(column) has to be, as bounds of the column: the first day, and the one behind the last."""
+        known = sorted(year for year in years if type(year) is int and date.min.year <= year < date.max.year)
+        if column is None or column.type not in ("DATE", "TIMESTAMP") or len(known) < len(years):
+            return ()
+        first, behind = date(known[0], 1, 1), date(known[-1] + 1, 1, 1)
+        bounds: dict[Comparison, tuple[tuple[Comparison, date], ...]] = {
+            "=": ((">=", first), ("<", behind)), "<": (("<", first),), "<=": (("<", behind),), ">": ((">=", behind),), ">=": ((">=", first),),
+        }  # fmt: skip
+        return tuple(Conjunct(column.field_id, column.type, bound, (day,)) for bound, day in bounds[operator])
 
     def _column(self, node: exp.Expr) -> Column | None:
         from sqlglot import exp
@@ -155,7 +174,9 @@ class _Scope:
         if isinstance(node, exp.Literal) and node.is_string:
             return node.this if declared == "VARCHAR" else _moment(declared, node.this)
         if type(node) is exp.Cast and isinstance(node.this, exp.Literal) and node.this.is_string and not node.to.expressions:
-            return _moment({exp.DType.DATE: "DATE", exp.DType.TIMESTAMPNTZ: "TIMESTAMP"}.get(node.to.this, ""), node.this.this)
+            return _moment(
+                {exp.DType.DATE: "DATE", exp.DType.TIMESTAMPNTZ: "TIMESTAMP", exp.DType.TIMESTAMPTZ: ZONED}.get(node.to.this, ""), node.this.this
+            )
         return _number(node)
 
 
@@ -177,8 +198,8 @@ def _number(node: exp.Expr) -> int | float | Decimal | None:
 
 
 def _moment(kind: str, text: str) -> date | None:
-    """A DATE or TIMESTAMP from its strict ISO form, or None."""
-    pattern = {"DATE": _DAY, "TIMESTAMP": _MOMENT}.get(kind)
+    """A DATE or TIMESTAMP from its strict ISO form, or None. One with time zone has to name it: else it is that of the session."""
+    pattern = {"DATE": _DAY, "TIMESTAMP": _MOMENT, ZONED: _ZONED_MOMENT}.get(kind)
     if pattern is None or not pattern.fullmatch(text):
         return None
     try:
@@ -194,14 +215,16 @@ def _natural(declared: str, value: object) -> Comparable | None:
     for kind in kinds:
         if type(value) is kind:  # subclasses (of NumPy, of pandas) may be bound as another type
             assert isinstance(value, bool | int | float | Decimal | str | date)
-            return value if _fits(value, decimal) else None
+            return value if _fits(value, decimal) and _is_zoned(value) == (declared == ZONED) else None
     return None
+
+
+def _is_zoned(value: Comparable) -> bool:
+    return isinstance(value, datetime) and value.tzinfo is not None
 
 
 def _fits(value: Comparable, decimal: tuple[int, int] | None) -> bool:
     """Whether the value keeps DuckDB from widening the column. What DECIMAL(width, scale) cannot hold widens it, in the end to DOUBLE."""
-    if isinstance(value, datetime):
-        return value.tzinfo is None
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return True
     exact = Decimal(value)  # Decimal: comparisons are exact, arithmetic would round

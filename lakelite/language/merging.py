@@ -1,4 +1,4 @@
-"""The frame of MERGE INTO: its source, its condition, and its WHEN clauses. The expressions inside stay the user's text.
+"""The frame of MERGE INTO: its condition and its WHEN clauses (its source: merge_source.py). The expressions inside stay the user's text.
 
 Promises: a clause that can never be reached, or that needs a row which is not there, is an error with its place.
 """
@@ -9,12 +9,11 @@ from dataclasses import replace
 
 from lakelite.errors import ProgrammingError
 from lakelite.language.changes import assignments, returning_list, target_alias, target_of
-from lakelite.language.reader import QUERY_HEADS, Reader
+from lakelite.language.merge_source import read_source
+from lakelite.language.reader import Reader
 from lakelite.language.source import Source, splice, wrong
 from lakelite.language.statements import Merge, MergeClause, MergeWhen, Name, Sql
-from lakelite.language.tokens import unquote
 
-_QUERY_HINT = "put it into a query: MERGE INTO t USING (SELECT … FROM …) AS s ON …"
 _ENDS = (",", "WHEN", "RETURNING")
 
 
@@ -25,7 +24,7 @@ def read_merge(source: Source, index: int, ctes: Sql | None) -> Merge:
     target = target_of(reader)
     alias = target_alias(reader)
     reader.expect("USING")
-    rows, named, is_aliased = _source(reader)
+    rows, named, is_aliased, joined = read_source(reader)
     first = reader.index
     on, using = _condition(reader)
     clauses: list[MergeClause] = []
@@ -34,7 +33,7 @@ def read_merge(source: Source, index: int, ctes: Sql | None) -> Merge:
         if reader.sees("RETURNING"):
             break
     behind = splice(source, first, reader.index)
-    return Merge(target, alias, rows, named, is_aliased, on, using, tuple(clauses), behind, ctes, returning_list(reader))
+    return Merge(target, alias, rows, named, is_aliased, on, using, tuple(clauses), behind, ctes, returning_list(reader), joined)
 
 
 def _with_cases(source: Source) -> dict[int, int]:
@@ -47,50 +46,6 @@ def _with_cases(source: Source) -> dict[int, int]:
         elif token.word == "END" and opened:
             closing[opened.pop()] = index
     return closing
-
-
-def _source(reader: Reader) -> tuple[Sql, Name, bool]:
-    """The source, the name by which its rows are known, and whether that is an alias."""
-    first = reader.index
-    name = _relation(reader)
-    is_aliased = reader.accept("AS") or reader.sees_identifier()
-    if is_aliased:
-        name = Name(None, reader.identifier("an alias"), name.offset)
-        if reader.sees("("):
-            reader.columns()
-    if not (reader.sees("ON") or reader.sees("USING", "(")):
-        if reader.sees(",") or reader.peek().word in "JOIN INNER LEFT RIGHT FULL CROSS NATURAL SEMI ANTI ASOF POSITIONAL TABLESAMPLE USING".split():
-            raise reader.unsupported("a join or a sample as the source of MERGE", _QUERY_HINT)
-        raise reader.syntax_error("expected ON condition, or USING (columns)")
-    return splice(reader.source, first, reader.index), name, is_aliased
-
-
-def _relation(reader: Reader) -> Name:
-    """Steps over a query, VALUES, a file, a function or a table with its time travel clause; the name that DuckDB gives to its rows."""
-    token = reader.peek()
-    if reader.sees("("):
-        if reader.peek(1).word not in QUERY_HEADS:
-            raise reader.unsupported("a join or a sample as the source of MERGE", _QUERY_HINT)
-        reader.index = reader.after_bracket()
-        return Name(None, "unnamed_subquery", token.start)
-    if reader.accept("VALUES"):
-        while reader.sees("("):
-            reader.index = reader.after_bracket()
-            reader.accept(",")
-        return Name(None, "valueslist", token.start)
-    if token.kind == "string":
-        reader.index += 1
-        file = unquote(reader.source.shown(token)).replace("\\", "/").rpartition("/")[2]
-        return Name(None, file.rpartition(".")[0] or file, token.start)
-    first = reader.index
-    name = reader.name()
-    if reader.sees("("):
-        reader.index = reader.after_bracket()
-        return Name(None, name.name, token.start)
-    edit = next((edit for edit in reader.source.edits if edit.start == reader.tokens[first].start), None)
-    while edit is not None and not reader.ended() and reader.peek().start < edit.end:
-        reader.index += 1
-    return name
 
 
 def _condition(reader: Reader) -> tuple[Sql | None, tuple[str, ...]]:

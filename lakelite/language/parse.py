@@ -11,17 +11,18 @@ from functools import lru_cache
 from typing import Any
 
 from lakelite.errors import NotSupportedError
-from lakelite.language import alter, changes, control, definitions, merging, transfer, upkeep, views
+from lakelite.language import alter, branching, changes, control, definitions, merging, transfer, upkeep, views
 from lakelite.language.analyse import is_volatile, mentions, uses_clock
 from lakelite.language.reader import CHANGES, QUERY_HEADS, Reader, refuse_changes_in_ctes, skip_with
 from lakelite.language.refusals import BY_FIRST_WORDS
-from lakelite.language.source import Source, read_source, splice, syntax_error, unsupported
+from lakelite.language.source import Source, read_source, splice, splice_text, syntax_error, unsupported
 from lakelite.language.statements import Append, ExplainCommit, Name, Operation, Query, Sql, Statement
 from lakelite.language.tokens import Piece, is_complete, split_script
 from lakelite.language.travel import read_restore, with_history
 from lakelite.mapping.names import did_you_mean
 
 __all__ = [
+    "around_target",
     "is_complete",
     "is_volatile",
     "iter_statements",
@@ -38,11 +39,11 @@ _READERS: dict[str, Callable[[Reader], Operation]] = {
     "INSERT": lambda reader: changes.read_insert(reader, None),
     "DELETE": lambda reader: changes.read_delete(reader, None),
     "UPDATE": lambda reader: changes.read_update(reader, None),
-    "MERGE": lambda reader: merging.read_merge(reader.source, reader.index, None),
+    "MERGE": lambda reader: branching.read_merge(reader) if reader.sees("BRANCH") else merging.read_merge(reader.source, reader.index, None),
     "TRUNCATE": changes.read_truncate,
     "COPY": changes.read_copy,
-    "CREATE": definitions.read_create,
-    "DROP": definitions.read_drop,
+    "CREATE": lambda reader: branching.read_create(reader) if reader.peek().word in branching.KINDS else definitions.read_create(reader),
+    "DROP": lambda reader: branching.read_drop(reader) if reader.peek().word in branching.KINDS else definitions.read_drop(reader),
     "ALTER": lambda reader: views.read_alter_view(reader) if reader.sees("VIEW") else alter.read_alter(reader),
     "COMMENT": views.read_comment,
     "BEGIN": control.read_begin,
@@ -54,7 +55,8 @@ _READERS: dict[str, Callable[[Reader], Operation]] = {
     "RELEASE": control.read_release,
     "SET": control.read_set,
     "RESET": control.read_reset,
-    "SHOW": control.read_show,
+    "SHOW": lambda reader: branching.read_show(reader) if branching.is_show(reader) else control.read_show(reader),
+    "USE": branching.read_use,
     "DESCRIBE": control.read_describe,
     "DESC": control.read_describe,
     "VACUUM": control.read_vacuum,
@@ -110,6 +112,16 @@ def parse_view(query: str) -> Sql:
     (piece,) = split_script(query)
     source = with_history(read_source(piece, None))
     return splice(source, 0, len(source.tokens))
+
+
+def around_target(text: str, offset: int, named: frozenset[str]) -> tuple[Sql, Sql]:
+    """What stands before and behind the name of a statement's target, which begins at `offset`. `named`: the names of its parameters."""
+    (piece,) = split_script(text)
+    source = with_history(read_source(piece, named))
+    reader = Reader(source, next(i for i, token in enumerate(source.tokens) if token.start == offset))
+    reader.name()
+    end = source.tokens[reader.index - 1].end
+    return splice_text(source, 0, offset), splice_text(source, end, source.tokens[-1].end)
 
 
 def _operation(source: Source) -> Operation:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-_LATER_BRANCH = "branches are planned; t AT (VERSION => n) reads an earlier state"
-
 BY_FIRST_WORDS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     *((("ALTER", word), f"ALTER {word}", "ALTER TABLE is there") for word in "SCHEMA SEQUENCE DATABASE INDEX TYPE FUNCTION ROLE USER".split()),
     (("ATTACH",), "ATTACH", "a connection is to one lake; read other files with read_parquet, read_csv or COPY t FROM"),
     (("DETACH",), "DETACH", "a connection is to one lake; close it instead"),
-    (("USE", "BRANCH"), "USE BRANCH", _LATER_BRANCH),
-    (("USE",), "USE", "write the schema in front of the table: schema.table"),
     (("INSTALL",), "INSTALL", "install extensions with DuckDB itself"),
     (("LOAD",), "LOAD", "only the extensions that are built into DuckDB can be used"),
-    (("MERGE", "BRANCH"), "MERGE BRANCH", _LATER_BRANCH),
     (("BACKUP",), "BACKUP", "close the lake and copy its directory"),
     (("PREPARE",), "PREPARE", "pass parameters to execute: ?, $1 or $name"),
     (("EXECUTE",), "EXECUTE", "pass parameters to execute: ?, $1 or $name"),
@@ -27,10 +22,6 @@ BY_FIRST_WORDS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("GRANT",), "GRANT", "the permissions of the lake's directory decide who may read and write"),
     (("REVOKE",), "REVOKE", "the permissions of the lake's directory decide who may read and write"),
     (("REPLACE",), "REPLACE INTO", "use DELETE and INSERT in one transaction"),
-    (("CREATE", "BRANCH"), "CREATE BRANCH", _LATER_BRANCH),
-    (("CREATE", "TAG"), "CREATE TAG", _LATER_BRANCH),
-    (("DROP", "BRANCH"), "DROP BRANCH", _LATER_BRANCH),
-    (("DROP", "TAG"), "DROP TAG", _LATER_BRANCH),
     (("SHOW", "DATABASES"), "SHOW DATABASES", "a connection is to one lake; use SHOW SCHEMAS"),
     (("COPY", "FROM", "DATABASE"), "COPY FROM DATABASE", "use EXPORT DATABASE and IMPORT DATABASE"),
     (("SET", "VARIABLE"), "SET VARIABLE", "pass parameters to execute: ?, $1 or $name"),

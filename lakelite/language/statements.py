@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from lakelite.language.branch_statements import MergeBranch as MergeBranch
+from lakelite.language.branch_statements import OfBranches as OfBranches
+
 
 @dataclass(frozen=True, slots=True)
 class Name:
@@ -24,7 +27,7 @@ class TimeTravel:
     """`name AT (VERSION => n)` and its other spellings. `moment`: the user's expression, run by DuckDB without any table."""
 
     table: Name
-    by: Literal["version", "timestamp"]
+    by: Literal["version", "timestamp", "branch", "tag"]
     moment: str
 
 
@@ -80,13 +83,42 @@ class DropSchema:
 
 
 @dataclass(frozen=True, slots=True)
+class Option:
+    """`name = value` of WITH or SET, where `value` is text; RESET has None. `offset`: where the name stands."""
+
+    name: str
+    value: str | None
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionBy:
+    """A column, or year(c), month(c), day(c), hour(c), bucket(n, c), of PARTITIONED BY; `transform` is the function's name. `offset` as in Option."""
+
+    column: str
+    transform: str | None
+    buckets: int | None
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What stands behind the columns of a CREATE TABLE: PARTITIONED BY (…) and WITH (…)."""
+
+    partitioned_by: tuple[PartitionBy, ...] = ()
+    options: tuple[Option, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class CreateTable:
-    """`body`: the parenthesised column list, as the user wrote it; DuckDB reads it."""
+    """`body`: the parenthesised column list, as the user wrote it; DuckDB reads it. `temporary`: it is the connection's, not the lake's."""
 
     target: Name
     or_replace: bool
     if_not_exists: bool
     body: str
+    tuning: Tuning = Tuning()
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +131,8 @@ class CreateTableAs:
     columns: tuple[str, ...] | None
     query: Sql
     with_data: bool
+    tuning: Tuning = Tuning()
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +164,7 @@ class CreateView:
     names: tuple[str, ...]
     query: str
     sql: Sql
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +214,16 @@ class AlterTable:
     change: str
     new_name: str | None = None
     using: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TuneTable:
+    """ALTER TABLE t SET (option = …), RESET (option), SET PARTITIONED BY (…), RESET PARTITIONED BY. What is None stays."""
+
+    target: Name
+    if_exists: bool
+    options: tuple[Option, ...] | None = None
+    partitioned_by: tuple[PartitionBy, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +327,7 @@ class Merge:
     """MERGE INTO t USING source ON condition | USING (columns) WHEN …; of `on` and `using` one is given.
 
     `source_name`: by what the rows of the source are known; its schema counts where it `is_aliased` not. `behind`: all text behind the source, up to
-    RETURNING. `returning` as in Insert.
+    RETURNING. `returning` as in Insert. `joined`: by what the tables of a source are known that is a join without an alias.
     """
 
     target: Name
@@ -296,6 +341,7 @@ class Merge:
     behind: Sql
     ctes: Sql | None
     returning: Sql | None = None
+    joined: tuple[Name, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -495,11 +541,11 @@ class CheckLake:
 Standalone = SetOption | ShowTables | ShowSchemas | ShowSettings | ShowCreateTable | DescribeTable | DescribeHistory | Vacuum | CheckLake
 
 Operation = (
-    Query | CreateSchema | DropSchema | CreateTable | CreateTableAs | CreateTableLike | DropTable | AlterTable
+    Query | CreateSchema | DropSchema | CreateTable | CreateTableAs | CreateTableLike | DropTable | AlterTable | TuneTable
     | CreateView | DropView | RenameView | CommentOn
     | Insert | Delete | Update | Merge | Truncate | RestoreTable | CopyFrom | Append | CopyTo
     | Begin | Commit | ExplainCommit | Rollback | Savepoint | Release | RollbackTo | Optimize | Export | Import
-    | Standalone
+    | Standalone | MergeBranch | OfBranches
 )  # fmt: skip
 
 

@@ -20,8 +20,10 @@ _BEFORE_TABLE = frozenset(
 _LISTS_OF_TABLES = frozenset("FROM JOIN USING".split())
 _LISTS_OF_VALUES = frozenset("SELECT WHERE BY HAVING QUALIFY VALUES SET RETURNING LIMIT OFFSET".split())
 _CLOCKS = ("CURRENT_TIMESTAMP", "CURRENT_DATE", "LOCALTIMESTAMP")
-_BY: dict[str, Literal["version", "timestamp"]] = {"VERSION": "version", "TIMESTAMP": "timestamp", "SYSTEM_TIME": "timestamp"}
-_REFUSED = ("BRANCH", "TAG")
+_BY: dict[str, Literal["version", "timestamp", "branch", "tag"]] = {
+    "VERSION": "version", "TIMESTAMP": "timestamp", "SYSTEM_TIME": "timestamp", "BRANCH": "branch", "TAG": "tag",
+}  # fmt: skip
+_OF_SQL = ("VERSION", "TIMESTAMP", "SYSTEM_TIME")
 _CHANGES_HINT = "it takes the name of a table and the first and last version: table_changes('flights', 3, 7)"
 
 
@@ -46,12 +48,12 @@ def read_restore(reader: Reader) -> RestoreTable:
     reader.accept("TABLE")
     target = reader.name()
     reader.expect("TO")
-    kind = reader.accept_one(*_BY)
+    kind = reader.accept_one(*_OF_SQL)
     if kind is None:
         raise reader.syntax_error("expected VERSION AS OF n or TIMESTAMP AS OF '…'")
     reader.expect("AS", "OF")
     first = reader.index
-    _step_over_moment(reader)
+    step_over_moment(reader)
     reader.finish()
     return RestoreTable(target, TimeTravel(target, _BY[kind], plain_with_parameters(reader.source, first, reader.index)))
 
@@ -77,21 +79,22 @@ def _clause(source: Source, index: int, behind_hole: int) -> Edit | None:
         return None
     if reader.sees("AT", "(", reader.peek(2).word, "=>"):
         return _at(source, reader, index, behind_hole)
-    if reader.sees("FOR", reader.peek(1).word, "AS", "OF") and reader.peek(1).word in _BY:
+    if reader.sees("FOR", reader.peek(1).word, "AS", "OF") and reader.peek(1).word in _OF_SQL:
         return _for(source, reader, index, behind_hole)
     return None
 
 
 def _at(source: Source, reader: Reader, index: int, behind_hole: int) -> Edit | None:
     kind = reader.peek(2).word
-    if kind in _REFUSED:
-        raise reader.unsupported(f"AT ({kind} => …)", "use AT (VERSION => n) or AT (TIMESTAMP => …)")
-    if kind not in ("VERSION", "TIMESTAMP"):
+    if kind not in ("VERSION", "TIMESTAMP", "BRANCH", "TAG"):
         return None
     stop = reader.after_bracket(index + 1)
     if stop - 1 == index + 4:
         reader.index = index + 4
         raise reader.syntax_error("expected the version or the time")
+    reader.index = index + 4
+    if (comma := reader.scan(lambda i: reader.tokens[i].word == "," or i == stop - 1)) < stop - 1 and kind in ("BRANCH", "TAG"):
+        raise reader.wrong(f"AT ({kind} => …) takes one name", "versions are numbered across all branches: AT (VERSION => n)", comma)
     _check_place(source, index, behind_hole)
     return _edit(source, index, kind, index + 4, stop - 1, stop)
 
@@ -99,12 +102,12 @@ def _at(source: Source, reader: Reader, index: int, behind_hole: int) -> Edit | 
 def _for(source: Source, reader: Reader, index: int, behind_hole: int) -> Edit:
     kind = reader.peek(1).word
     reader.index += 4
-    _step_over_moment(reader)
+    step_over_moment(reader)
     _check_place(source, index, behind_hole)
     return _edit(source, index, kind, index + 4, reader.index, reader.index)
 
 
-def _step_over_moment(reader: Reader) -> None:
+def step_over_moment(reader: Reader) -> None:
     """A number, a string, TIMESTAMP 'string', a parameter, a bracketed expression or a function call, with `::type` behind it."""
     hint = "expected a number, a string, TIMESTAMP '…', a parameter, or an expression in parentheses"
     token = reader.peek()

@@ -1,9 +1,10 @@
 """Which fragments of a table a compaction joins, and into how many outputs. Pure: works on what the catalog says of them.
 
 A bin is a list of fragments in the order of their ids, whose live rows become one output, in that order, or several where they
-are sorted. Unless it is to be sorted, a file takes part only where that gains enough: what joins it and its own deleted rows have to be a
-share of it (`rewrite_percent`). So a large file is not written again for a few rows; these are joined among themselves, and what
-is left grows by a factor from one file to the next: the files of a bin that stay are as many as the logarithm of its rows.
+are sorted or divided. In a partitioned table it is of one partition, or of fragments that hold several, which are divided. Unless it is
+to be sorted or divided, a file takes part only where that gains enough: what joins it and its own deleted rows have to be a share of it
+(`rewrite_percent`). So a large file is not written again for a few rows; these are joined among themselves, and what is left grows by a
+factor from one file to the next: the files of a bin that stay are as many as the logarithm of its rows.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from lakelite.contents import Clutter, TableState
-from lakelite.model import Conjunct, Fragment, Limits
+from lakelite.model import Conjunct, Fragment, Limits, PartitionKey
 from lakelite.storage.statistics import candidates
 
 Bin = tuple[Fragment, ...]
+OUTPUTS_AT_ONCE = 32  # of upkeep: each is a file to be written and synced
 
 
 def is_upkeep_due(before: Clutter, after: Clutter, limits: Limits) -> bool:
@@ -41,18 +43,24 @@ def due(state: TableState, conditions: Sequence[Conjunct], limits: Limits) -> li
 
     `conditions`: only fragments whose statistics may hold a row that meets them.
     """
-    return _gaining(state, [f for f in _in_order(state, conditions) if _is_small(state, f, limits) or _is_worn(state, f, limits)], limits)
+    partitioning = state.table.partitioning
+    wanted = [f for f in _in_order(state, conditions) if not f.is_in_place(partitioning) or _is_small(state, f, limits) or _is_worn(state, f, limits)]
+    return [one for place, some in _by_place(state, wanted).items() for one in (_packed if place is None else _gaining)(state, some, limits)]
 
 
 def due_at_once(state: TableState, limits: Limits) -> list[Bin]:
-    """As `due`, but no more than `upkeep_values` and `upkeep_bytes` in all: the bins that join the most fragments, and no large files."""
+    """As `due`, but no more than `upkeep_values`, `upkeep_bytes` and OUTPUTS_AT_ONCE in all: the bins that join the most fragments.
+
+    No large files, and none that only has to be divided: OPTIMIZE does that.
+    """
     rows = max(1, limits.upkeep_values // max(1, len(state.table.columns)))
     limits = replace(limits, target_file_rows=rows, target_file_bytes=limits.upkeep_bytes)
     fitting = [f for f in _in_order(state, ()) if f.storage == "inline" or _fill(state, f, limits) <= 1]
     wanted = [f for f in fitting if _is_small(state, f, limits) or _is_worn(state, f, limits)]
+    found = [one for some in _by_place(state, wanted).values() for one in _gaining(state, some, limits)]
     chosen: list[Bin] = []
     filled = 0.0
-    for one in sorted(_gaining(state, wanted, limits), key=len, reverse=True):
+    for one in sorted(found, key=len, reverse=True)[:OUTPUTS_AT_ONCE]:
         fill = sum(_fill(state, f, limits) for f in one)
         if filled + fill <= 1 or not chosen:
             chosen.append(one)
@@ -61,9 +69,10 @@ def due_at_once(state: TableState, limits: Limits) -> list[Bin]:
 
 
 def whole(state: TableState, conditions: Sequence[Conjunct]) -> list[Bin]:
-    """All fragments that may hold a row that meets the conditions, as one bin."""
-    found = tuple(_in_order(state, conditions))
-    return [found] if found else []
+    """All fragments that may hold a row that meets the conditions: as one bin, or one for each partition if all of them hold just one."""
+    found = _in_order(state, conditions)
+    places = _by_place(state, found)
+    return [tuple(found)] if None in places else [tuple(each) for each in places.values()]
 
 
 def output_rows(state: TableState, one: Bin, limits: Limits) -> int:
@@ -86,6 +95,19 @@ def _fill(state: TableState, fragment: Fragment, limits: Limits) -> float:
     live = live_rows(state, fragment)
     live_bytes = fragment.size_bytes * live / fragment.row_count
     return max(live_bytes / limits.target_file_bytes, live / limits.target_file_rows)
+
+
+_Place = tuple[tuple[PartitionKey, str | None], ...]
+
+
+def _by_place(state: TableState, fragments: Iterable[Fragment]) -> dict[_Place | None, list[Fragment]]:
+    """The fragments of each partition, and under None those that hold several; of a table without partitions all together."""
+    partitioning = state.table.partitioning
+    found: dict[_Place | None, list[Fragment]] = {}
+    for fragment in fragments:
+        place = (fragment.partition if partitioning else ()) if fragment.is_in_place(partitioning) else None
+        found.setdefault(place, []).append(fragment)
+    return found
 
 
 def _is_small(state: TableState, fragment: Fragment, limits: Limits) -> bool:

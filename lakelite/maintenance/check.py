@@ -3,6 +3,7 @@
     catalog         rows that contradict each other
     fragments       each kept file or inline fragment: there, of its size and SHA-256, readable, with its number of rows
     vectors         each kept version: CRC, range, cardinality; a newer one never marks less
+    partitions      every row of a fragment of the head that is said to hold one is of it
     compositions    they tile the output, and each output row has the row id of the source row that it is said to be
     orphans         files that no fragment names and no living session may still commit
 
@@ -11,7 +12,7 @@ One fragment after the other: memory follows the largest compaction's output, no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +25,11 @@ from lakelite.contents import TableState
 from lakelite.errors import Error, InternalError, OperationalError
 from lakelite.maintenance.vacuum import orphans
 from lakelite.mapping.engine_errors import engine_error
-from lakelite.model import ROW_ID_FIELD, Fragment, Table, literal
+from lakelite.model import ROW_ID_FIELD, Fragment, Table, literal, quote
 from lakelite.storage import files
 from lakelite.storage.engine import Engine
 from lakelite.storage.files import LakePaths
+from lakelite.storage.partitions import values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,6 +58,7 @@ def findings(catalog: Catalog, paths: LakePaths, engine: Engine, head: int) -> l
         for finding in _of_fragment(catalog, paths, engine, fragment):
             damaged.add(fragment.fragment_id)
             found.append(finding)
+    found += _of_partitions(catalog, engine, head, damaged)
     found += _of_vectors(catalog)
     found += _of_compositions(catalog, engine, head, {k: f for k, f in fragments.items() if k not in damaged})
     found += [
@@ -103,12 +106,38 @@ def _counted(rows: int, fragment: Fragment) -> str:
     return f"it holds {rows} rows, the catalog says {fragment.row_count}"
 
 
+# Partitions.
+
+
+def _of_partitions(catalog: Catalog, engine: Engine, head: int, damaged: Collection[int]) -> Iterator[Finding]:
+    for table in catalog.namespace(head).tables.values():
+        if table.partitioning:
+            state = catalog.table_state(table, head)
+            for fragment in state.fragments.values():
+                if fragment.partition and fragment.fragment_id not in damaged and (count := _rows_elsewhere(engine, state, fragment)):
+                    name = f"data/{fragment.table_id}/{fragment.path}"
+                    yield Finding(
+                        "error", name, f"{count} of its {fragment.row_count} rows are not of the partition that it is said to hold", _RESTORE
+                    )
+
+
+def _rows_elsewhere(engine: Engine, state: TableState, fragment: Fragment) -> int:
+    """How many rows of the fragment are of another partition; none where a column that divided is gone by now."""
+    columns = {c.field_id: quote(c.name) for c in state.table.columns}
+    if any(key.field_id not in columns for key, _ in fragment.partition):
+        return 0
+    scan = engine.addressed(state, [fragment], live_only=False)
+    wanted = ", ".join("NULL" if value is None else literal(value) for _, value in fragment.partition)
+    found = values(state.table, [key for key, _ in fragment.partition], columns)
+    return int(engine.run(f"SELECT count(*) FROM ({scan.sql}) WHERE {found} IS DISTINCT FROM [{wanted}]::VARCHAR[]")[0][0])
+
+
 # Deletion vectors.
 
 
 def _of_vectors(catalog: Catalog) -> Iterator[Finding]:
-    older: tuple[int, deletion.DeletionVector] | None = None
-    for fragment_id, born, _, row_count in catalog.rows("kept_vectors"):
+    older: tuple[tuple[int, int], deletion.DeletionVector] | None = None
+    for fragment_id, born, branch_id, row_count in catalog.rows("kept_vectors"):
         name = f"deletion vector of fragment {fragment_id}, version {born}"
         version = catalog.rows("vector_version", fragment_id=fragment_id, born=born)
         if not version:  # VACUUM took it meanwhile
@@ -121,9 +150,9 @@ def _of_vectors(catalog: Catalog) -> Iterator[Finding]:
         if row_count is None or vector.row_count != row_count:
             said = "there is no such fragment" if row_count is None else f"its fragment has {row_count}"
             yield Finding("error", name, f"it is of {vector.row_count} rows, but {said}", _RESTORE)
-        if older is not None and older[0] == fragment_id and not older[1].positions <= vector.positions:
+        if older is not None and older[0] == (fragment_id, branch_id) and not older[1].positions <= vector.positions:
             yield Finding("error", name, f"it lacks rows that version {older[1].born} had marked: deleted rows came back", _RESTORE)
-        older = (fragment_id, vector)
+        older = ((fragment_id, branch_id), vector)
 
 
 # Compositions.

@@ -1,18 +1,20 @@
 """Compaction: the live rows of several fragments become few files. It moves rows, keeps their row ids, and changes none.
 
-A bin becomes one output, in which rows keep their order, source after source; or they are sorted along a Z-curve, and the sorted
-rows cut into outputs. Each output has its composition (composition.py), and all of them land in one commit. What winners did to
-the sources meanwhile is taken over by `transaction/rebase.py`. Bins are written one after the other, so that memory follows the
-size of an output; what is sorted is held by DuckDB, which spills.
+A bin becomes one output, in which rows keep their order, source after source; or they are divided by partition and sorted along a
+Z-curve, and the rows of each partition cut into outputs. Each output has its composition (composition.py), and all of them land in one
+commit. What winners did to the sources meanwhile is taken over by `transaction/rebase.py`. Bins are written one after the other, so that
+memory follows the size of an output; what is sorted is held by DuckDB, which spills.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lakelite import composition, deletion
+from lakelite.bounds import limits_of
 from lakelite.composition import Composition
 from lakelite.contents import TableState
 from lakelite.errors import InternalError, Position, ProgrammingError
@@ -21,11 +23,13 @@ from lakelite.language.conjuncts import conjuncts
 from lakelite.maintenance import zorder
 from lakelite.maintenance.bins import Bin, live_rows, output_rows
 from lakelite.mapping.names import did_you_mean, listed
-from lakelite.model import Conjunct, Table, fold, quote
+from lakelite.model import Conjunct, PartitionKey, Table, fold, quote
 from lakelite.storage import fragment as fragments
+from lakelite.storage import partitions
 from lakelite.storage.fragment import Staged
 from lakelite.storage.scan import Addressed
 from lakelite.transaction import changes as ch
+from lakelite.transaction import key_lookup
 from lakelite.transaction.execution import Call, Execution
 from lakelite.transaction.source import execute, render
 from lakelite.transaction.transaction import Transaction
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyroaring import BitMap
 
+Partition = tuple[tuple[PartitionKey, str | None], ...]
 _PLACES, _ROWS = "temp.lake_sorted_places", "temp.lake_sorted_rows"
 
 
@@ -54,15 +59,20 @@ class Compacted:
     deleted_rows_purged: int = 0
 
 
-def stage(tx: Transaction, table: Table, bins: Sequence[Bin], sort: Sequence[str] = (), progress: Progress | None = None) -> None:
-    """Stages the compaction of `bins` in `tx`, which has done nothing else; the caller commits it. `sort`: columns of a Z-order."""
+def stage(
+    tx: Transaction, table: Table, bins: Sequence[Bin], sort: Sequence[str] = (), progress: Progress | None = None, most: int | None = None
+) -> None:
+    """Stages the compaction of `bins` in `tx`, which has done nothing else; the caller commits it. `sort`: columns of a Z-order.
+
+    `most`: rows of a bin in more partitions than that are joined, and not divided.
+    """
     state = tx.execution.view.state(table)
     change = ch.TableChange(table, kinds=frozenset({"compaction"}))
     done, total = 0, sum(live_rows(state, f) for one in bins for f in one)
     for one in bins:
         rows = _rows(tx.execution, state, one)
         outputs: list[tuple[Staged, Composition]] = []
-        for staged, made in _sorted(rows, sort) if sort else _in_order(rows):
+        for staged, made in _in_order(rows) if not sort and _stays_together(rows, most) else _sorted(rows, sort):
             composition.check(made, staged.fragment.row_count)
             if made.permutation is not None:
                 _ = made.row_map  # made now, since publishing holds the commit lock
@@ -150,33 +160,56 @@ def _rows(execution: Execution, state: TableState, one: Bin) -> _Rows:
     return _Rows(execution, state, one, scan, source, ", ".join(columns))
 
 
+def _stays_together(rows: _Rows, most: int | None) -> bool:
+    """Whether the rows of a bin are one output."""
+    if all(f.is_in_place(rows.state.table.partitioning) for f in rows.bin):
+        return True
+    if most is None:
+        return False
+    ((count,),) = rows.execution.engine.run(f"SELECT count(DISTINCT {_partition(rows)}) FROM {rows.source}")
+    return int(count) > most
+
+
+def _partition(rows: _Rows) -> str:
+    """The values of a row's partition."""
+    table = rows.state.table
+    return partitions.values(table, table.partitioning, {c.field_id: f"s.{quote(c.name)}" for c in table.columns})
+
+
 def _in_order(rows: _Rows) -> Iterator[tuple[Staged, Composition]]:
     """The output of a bin."""
-    yield _written(rows, f"SELECT {rows.columns} FROM {rows.source} ORDER BY m.place, s.{rows.scan.position}"), rows.composition()
+    first, keys = rows.bin[0], rows.state.table.partitioning
+    partition = first.partition if keys and all(f.is_in_place(keys) for f in rows.bin) else ()
+    select = f"SELECT {rows.columns} FROM {rows.source} ORDER BY m.place, s.{rows.scan.position}"
+    yield _written(rows, select, partition), rows.composition()
 
 
 def _sorted(rows: _Rows, sort: Sequence[str]) -> Iterator[tuple[Staged, Composition]]:
-    """The outputs of a bin whose rows are put in Z-order."""
-    engine, there = rows.execution.engine, rows.scan.position
+    """The outputs of a bin whose rows are divided by partition, and put in Z-order within each."""
+    engine, there, keys = rows.execution.engine, rows.scan.position, rows.state.table.partitioning
     try:
         _sort(rows, sort)
-        ((total,),) = engine.run(f"SELECT count(*) FROM {_PLACES}")
-        step = output_rows(rows.state, rows.bin, rows.execution.limits)
-        for start in range(0, total, step):
-            staged = _written(rows, f"SELECT * FROM {_ROWS} WHERE {there} BETWEEN {start} AND {start + step - 1} ORDER BY {there}")
-            yield staged, rows.composition(*_where_from(rows, start, step))
+        most = output_rows(rows.state, rows.bin, limits_of(rows.state.table, rows.execution.limits))
+        for values, first, count in engine.run(f"SELECT part, min(there), count(*) FROM {_PLACES} GROUP BY part ORDER BY min(there)"):
+            step = math.ceil(count / math.ceil(count / most))
+            for start in range(first, first + count, step):
+                size = min(step, first + count - start)
+                select = f"SELECT * FROM {_ROWS} WHERE {there} BETWEEN {start} AND {start + size - 1} ORDER BY {there}"
+                staged = _written(rows, select, tuple(zip(keys, values, strict=True)))
+                yield staged, rows.composition(*_where_from(rows, start, size))
     finally:
         engine.run(f"DROP TABLE IF EXISTS {_ROWS}; DROP TABLE IF EXISTS {_PLACES}")
 
 
 def _sort(rows: _Rows, sort: Sequence[str]) -> None:
-    """Makes _PLACES, where each row of the bin comes from (place, position) and where it goes, from 0 on (there); and _ROWS, the rows
-    in their new order, with that number under the name `scan.position`."""
+    """Makes _PLACES, where each row of the bin comes from (place, position), its partition (part), and where it goes, from 0 on (there);
+    and _ROWS, the rows in their new order, with that number under the name `scan.position`."""
     engine, position = rows.execution.engine, rows.scan.position
-    columns = ", ".join(f"s.{quote(c)} AS {value}" for c, value in zip(sort, zorder.values(len(sort)), strict=True))
-    keys = zorder.keys(f"SELECT m.place AS lake_place, s.{position} AS lake_at, {columns} FROM {rows.source}", len(sort))
-    there = "row_number() OVER (ORDER BY z, place, position) - 1 AS there"
-    engine.run(f"CREATE OR REPLACE TEMP TABLE {_PLACES} AS SELECT place, position, {there} FROM ({keys})")
+    address = f"m.place AS lake_place, s.{position} AS lake_at, {_partition(rows)} AS lake_part"
+    columns = ", ".join(["", *(f"s.{quote(c)} AS {value}" for c, value in zip(sort, zorder.values(len(sort)), strict=True))])
+    keys = zorder.keys(f"SELECT {address}{columns} FROM {rows.source}", len(sort))
+    there = "row_number() OVER (ORDER BY part, z, place, position) - 1 AS there"
+    engine.run(f"CREATE OR REPLACE TEMP TABLE {_PLACES} AS SELECT place, position, part, {there} FROM ({keys})")
     joined = f"{rows.source} JOIN {_PLACES} k ON k.place = m.place AND k.position = s.{position}"
     engine.run(f"CREATE OR REPLACE TEMP TABLE {_ROWS} AS SELECT {rows.columns}, k.there AS {position} FROM {joined} ORDER BY k.there")
 
@@ -194,11 +227,15 @@ def _where_from(rows: _Rows, start: int, count: int) -> tuple[NDArray[Any], dict
     return found["there"], {rows.bin[place].fragment_id: deletion.positions_of(some) for place, some in pieces}
 
 
-def _written(rows: _Rows, select: str) -> Staged:
+def _written(rows: _Rows, select: str, partition: Partition) -> Staged:
     """A file with the rows of `select`, never inline."""
     execution, table = rows.execution, rows.state.table
-    place = replace(execution.place(), limits=replace(execution.limits, inline_rows=0, inline_bytes=0))
-    staged = execution.keep(fragments.write(execution.engine, place, table, select, {}, row_id=rows.scan.row_id))
+    place = execution.place(table)
+    place = replace(place, limits=replace(place.limits, inline_rows=0, inline_bytes=0))
+    staged = fragments.write(execution.engine, place, table, select, {}, row_id=rows.scan.row_id)
     if staged is None:
         raise InternalError(f"a compaction of {table.qualified} found no rows; nothing was committed")
+    staged = replace(staged, fragment=replace(staged.fragment, partition=partition))
+    execution.written.append(staged)
+    key_lookup.make_filters(execution, TableState(table, {staged.fragment.fragment_id: staged.fragment}, {}))
     return staged

@@ -3,20 +3,21 @@
 The order makes it safe beside living writers and readers (reliability.md):
 
     orphans    list the data files → which sessions live → read the catalog → remove what is neither
-    versions   read the head → which snapshots are pinned → forget what only older ones need → remove its files
+    versions   read the branches → which snapshots are pinned → forget what only older ones need → remove its files
 
 A file is removed only after the catalog has durably forgotten it; a session that lives keeps all its files and everything
-from its oldest pinned snapshot on.
+from its oldest pinned snapshot on, on every branch. What a branch keeps beyond that: `catalog/branches.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from lakelite.catalog import branches
 from lakelite.catalog.store import Catalog
-from lakelite.model import Table
+from lakelite.model import MAIN_BRANCH_ID, Table
 from lakelite.storage import files, leases
 from lakelite.storage.files import LakePaths
 
@@ -47,20 +48,39 @@ def vacuum(
 ) -> Vacuumed:
     """Runs both parts. With `table`, only its files; the versions of the lake then stay, and only this table's old rows go."""
     orphans, orphan_bytes = _sweep(catalog, paths, table, dry_run=dry_run)
-    head = catalog.head()  # before the leases: a reader that pins later has a base of at least this
-    pinned = [base for base in leases.live_sessions(paths).alive.values() if base is not None]
-    by_time = int(catalog.row("floor_by_time", time_us=now_us - int(retain_hours * HOUR_US))[0])
-    floor = min([head, by_time, *pinned])
-    table_id = table.table_id if table else None
-    expired = catalog.rows("expired_files", floor=floor, table_id=table_id)
-    versions, fragments = catalog.row("expired_counts", floor=floor, table_id=table_id)
-    if not dry_run:
-        _forget(catalog, locked, floor, table_id)
-        for owner, name, _ in expired:
+    with locked():  # so that no branch and no tag is made meanwhile
+        states = branches.states(catalog, now_us - int(retain_hours * HOUR_US))  # before the leases: a reader that pins later reads none older
+        pinned = [base for base in leases.live_sessions(paths).alive.values() if base is not None]
+        kept = branches.kept(catalog, states, min(pinned, default=None))
+        wanted = {"floors": kept.floors_text, "points": kept.points_text}
+        table_id = table.table_id if table else None
+        expired = catalog.rows("expired_fragments", table_id=table_id, **wanted)
+        versions = 0 if table else int(catalog.row("expired_snapshots", **wanted)[0])
+        if not dry_run:
+            _forget(catalog, table_id, wanted)
+    for owner, name, _ in () if dry_run else expired:
+        if name is not None:
             files.remove_data_file(paths, owner, name)
-    oldest = floor if table is None else int(catalog.row("snapshot_range")[0])
-    freed = orphan_bytes + sum(size for _, _, size in expired)
-    return Vacuumed(dry_run, oldest, versions if table is None else 0, fragments, orphans, freed)
+    oldest = kept.floors[MAIN_BRANCH_ID] if table is None else min(state.oldest_kept for state in states if state.branch_id == MAIN_BRANCH_ID)
+    freed = orphan_bytes + sum(size for _, name, size in expired if name is not None)
+    return Vacuumed(dry_run, oldest, versions, len(expired), orphans, freed)
+
+
+def vacuum_each(run: Callable[[float, Table | None, bool], Vacuumed], hours: float, kept: Mapping[Table, float], *, dry_run: bool) -> Vacuumed:
+    """The whole lake, whose tables have hours of their own. `run(hours, table, dry_run)`: `vacuum`.
+
+    Versions are of the whole lake, and stay for the longest time that any table wants; rows of tables that want less go before.
+    """
+    longest = max([hours, *kept.values()])
+    done = run(longest, None, dry_run)
+    for table, wanted in kept.items():
+        if wanted < longest:
+            more = run(wanted, table, dry_run)
+            again = run(longest, table, True) if dry_run else None  # what has been counted, since nothing was removed
+            fragments = more.fragments_expired - (again.fragments_expired if again else 0)
+            freed = more.bytes_freed - (again.bytes_freed if again else 0)
+            done = replace(done, fragments_expired=done.fragments_expired + fragments, bytes_freed=done.bytes_freed + freed)
+    return done
 
 
 def orphans(catalog: Catalog, paths: LakePaths, table: Table | None = None) -> tuple[list[files.DataFile], leases.Sessions]:
@@ -83,23 +103,23 @@ def _sweep(catalog: Catalog, paths: LakePaths, table: Table | None, *, dry_run: 
     return len(found), sum(f.size_bytes for f in found)
 
 
-def _forget(catalog: Catalog, locked: Callable[[], AbstractContextManager[None]], floor: int, table_id: int | None) -> None:
-    with locked():
-        with catalog.transaction("expiring old versions") as writer:
-            for query in ("delete_vectors", "delete_fragments"):
-                writer.run(query, floor=floor, table_id=table_id)
-            if table_id is not None:
-                writer.run("set_oldest_kept", floor=floor, table_id=table_id)
-            else:
-                for query in (
-                    "delete_columns",
-                    "delete_constraints",
-                    "delete_views",
-                    "delete_comments",
-                    "delete_table_names",
-                    "delete_tables",
-                    "delete_schemas",
-                    "delete_snapshots",
-                ):
-                    writer.run(query, floor=floor)
-        catalog.checkpoint()
+_OF_LAKE = (
+    "columns", "constraints", "views", "comments", "options", "partition_keys", "table_names", "table_lives", "schema_lives", "tables",
+    "schemas", "snapshots",
+)  # fmt: skip
+
+
+def _forget(catalog: Catalog, table_id: int | None, wanted: Mapping[str, str]) -> None:
+    """Removes what is expired from the catalog."""
+    with catalog.transaction("expiring old versions") as writer:
+        for query in ("delete_vectors", "delete_fragment_lives"):
+            writer.run(query, table_id=table_id, **wanted)
+        writer.run("delete_fragments", table_id=table_id)
+        if table_id is not None:
+            writer.run("set_table_oldest_kept", table_id=table_id, floors=wanted["floors"])
+        else:
+            for what in _OF_LAKE:
+                writer.run(f"delete_{what}", **wanted)
+            writer.run("set_oldest_kept", floors=wanted["floors"])
+            writer.run("delete_branches")
+    catalog.checkpoint()

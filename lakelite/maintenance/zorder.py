@@ -16,10 +16,16 @@ def values(count: int) -> list[str]:
 
 
 def keys(rows: str, count: int) -> str:
-    """A SELECT of place, position and the key z of each of `rows`: a SELECT of lake_place, lake_at and `values(count)`."""
+    """A SELECT of place, position, part and the key z of each of `rows`: a SELECT of lake_place, lake_at, lake_part and `values(count)`."""
+    if count == 0:
+        return f"SELECT lake_place AS place, lake_at AS position, lake_part AS part, 0 AS z FROM ({rows})"
     bits = min(_COLUMN_BITS, _KEY_BITS // count)
     ranks = ", ".join(f"rank() OVER (ORDER BY {value} ASC NULLS FIRST) AS lake_rank_{i}" for i, value in enumerate(values(count)))
     scaled = ", ".join(f"((lake_rank_{i} - 1)::HUGEINT * {2**bits} // lake_count)::BIGINT AS lake_rank_{i}" for i in range(count))
     terms = (f"(((lake_rank_{i} >> {bit}) & 1) << {bit * count + count - 1 - i})" for bit in range(bits) for i in range(count))
-    ranked = f"SELECT lake_place, lake_at, count(*) OVER () AS lake_count, {ranks} FROM ({rows})"
-    return f"SELECT lake_place AS place, lake_at AS position, {' | '.join(terms)} AS z FROM (SELECT lake_place, lake_at, {scaled} FROM ({ranked}))"
+    ranked = f"SELECT lake_place, lake_at, lake_part, count(*) OVER () AS lake_count, {ranks} FROM ({rows})"
+    z = " | ".join(terms)
+    return (
+        f"SELECT lake_place AS place, lake_at AS position, lake_part AS part, {z} AS z"
+        f" FROM (SELECT lake_place, lake_at, lake_part, {scaled} FROM ({ranked}))"
+    )

@@ -21,6 +21,7 @@ from lakelite.mapping.clauses import call, clause
 from lakelite.mapping.engine_errors import carried, engine_error
 from lakelite.mapping.names import NO_NAMES, Names
 from lakelite.mapping.places import only_place
+from lakelite.mapping.sets import tell
 from lakelite.mapping.system_errors import python_error
 
 _NAMED = re.compile(r'"([^"]+)"')
@@ -50,6 +51,7 @@ def reraise(error: BaseException, text: str = "", names: Names = NO_NAMES, place
     seen = ours(error, text, names)
     if isinstance(seen, Error):
         _show_place(seen, text)
+        tell(seen, error)
         place(seen)
     if seen is error:
         raise error
@@ -62,6 +64,7 @@ def mapped(text: str = "", names: Callable[[], Names] = lambda: NO_NAMES) -> Ite
     try:
         yield
     except Error as error:
+        tell(error, error)
         _show_place(error, text)
         raise
     except Exception as error:

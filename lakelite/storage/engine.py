@@ -26,12 +26,14 @@ from lakelite.storage.cache import Cache
 from lakelite.storage.files import LakePaths
 from lakelite.storage.foreign import Frames
 from lakelite.storage.hot import HotFiles
+from lakelite.storage.key_filters import KeyFilters
 from lakelite.storage.loaded import LoadedRows
 from lakelite.storage.mirror import Mirror
 from lakelite.storage.past import PastViews
 from lakelite.storage.relations import relation
 from lakelite.storage.saved import SavedRows, Shelf
 from lakelite.storage.scan import Addressed
+from lakelite.storage.temporary import Space
 from lakelite.storage.turns import Turns
 
 if TYPE_CHECKING:
@@ -58,12 +60,14 @@ class Engine:
         self.do(f"ATTACH {literal(_database(INTERNAL, folder))} AS {INTERNAL}")
         self._cache = Cache(self._own, INTERNAL, load_inline, cache_bytes)
         self._hot = HotFiles(self.do, INTERNAL)
+        self.key_filters = KeyFilters(paths, spill, cache_bytes)
         self.past = PastViews(self._own)
         self.loaded = LoadedRows(self._own, INTERNAL)
         self.mirror = Mirror(self.do)
         self.shelf = Shelf(self.do, INTERNAL)
         self.turns = Turns()
         self.frames = Frames(self.work, self.turns)
+        self.temporary = Space(self.do, self.work, INTERNAL)
         self._cursors: dict[int, duckdb.DuckDBPyConnection] = {}
         self._is_followed = False
         self._names: duckdb.DuckDBPyConnection | None = None
@@ -251,12 +255,15 @@ class Engine:
         files, inline = self._groups(state, chosen, live_only=live_only)
         return scan.addressed(state, files, inline, self._kept(state, files, inline, hot), only)
 
-    def columns(self, state: TableState, fragments: Iterable[Fragment], only: frozenset[str]) -> str:
-        """A SELECT of some columns, hidden ones too, over the live rows of the given fragments. `only`: their folded names."""
+    def columns(self, state: TableState, fragments: Iterable[Fragment], only: frozenset[str], *, few: bool = False) -> str:
+        """A SELECT of some columns, hidden ones too, over the live rows of the given fragments. `only`: their folded names.
+
+        `few`: no more than a few row groups will be read, so that nothing is gained by holding the columns.
+        """
         chosen = list(fragments)
         table = scan.narrowed(state.table, only)
         shown = state.defined_as(replace(table, columns=tuple(replace(c, hidden=False) for c in table.columns)))
-        hot = self._hot.tables(shown.table, chosen, self._file, row_ids=False)
+        hot = {} if few else self._hot.tables(shown.table, chosen, self._file, row_ids=False)
         files, inline = self._groups(shown, chosen)
         return scan.relation(shown, files, inline, self._kept(state, files, inline, hot))
 
@@ -294,6 +301,7 @@ class Engine:
         self._hot.trim()
         self.loaded.trim()
         self.shelf.trim()
+        self.temporary.trim()
         if self._cache.trim():
             self._views = dict.fromkeys(self._views)
             self.past.forget_views()
@@ -338,7 +346,7 @@ def open_again(folder: Path, spill: str) -> duckdb.DuckDBPyConnection:
     """DuckDB, read-only, on the databases that an engine had in `folder`; for somebody else's use, whose variables are tables in it."""
     connection = duckdb.connect(_database("memory", folder), read_only=True, config={"temp_directory": spill})
     try:
-        connection.execute(f"ATTACH {literal(_database(INTERNAL, folder))} AS {INTERNAL} (READ_ONLY)")
+        connection.execute(f"ATTACH {literal(_database(INTERNAL, folder))} AS {INTERNAL} (READ_ONLY, HIDDEN)")
     except BaseException:
         connection.close()
         raise

@@ -3,6 +3,7 @@
     catalog.sqlite                                the catalog (only its place is known here)
     commit.lock                                   see locks.py
     data/<table id>/<transaction id>-<n>.parquet  immutable; a transaction id is <session id>-<counter>
+    data/<table id>/<transaction id>-<n>.keys     what its key filters are kept in, see key_filters.py; may be missing
     leases/<session id>.lease                     see locks.py
     tmp/<session id>/                             what DuckDB spills
 
@@ -21,6 +22,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -32,8 +34,8 @@ if sys.platform != "win32":
     import fcntl
 
 SESSION_ID = re.compile(r"[a-z0-9]{16}")
-_CATALOGUED_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,199}\.parquet")
-_OUR_NAME = re.compile(r"([a-z0-9]{16})-(?:0|[1-9][0-9]*)-(?:0|[1-9][0-9]*)\.parquet")
+_CATALOGUED_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,199}\.(?:parquet|keys)")
+_OUR_NAME = re.compile(r"([a-z0-9]{16})-(?:0|[1-9][0-9]*)-(?:0|[1-9][0-9]*)\.(?:parquet|keys)")
 _OUR_FOLDER = re.compile(r"0|[1-9][0-9]{0,18}")
 
 _NO_LINKS = frozenset({errno.EPERM, errno.EMLINK, errno.EXDEV, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
@@ -120,6 +122,36 @@ def data_file_name(transaction_id: str, number: int) -> str:
     name = f"{transaction_id}-{number}.parquet"
     assert _OUR_NAME.fullmatch(name), name
     return name
+
+
+def filters_file_name(file_name: str) -> str:
+    """The name of the file with the key filters of a data file."""
+    return f"{file_name.removesuffix('.parquet')}.keys"
+
+
+@contextmanager
+def divided_folder(paths: LakePaths, file_name: str) -> Iterator[Path]:
+    """An empty folder below the spill folder of the session that writes that file, gone behind the block with all in it."""
+    match = _OUR_NAME.fullmatch(file_name)
+    assert match, file_name
+    folder = paths.spill_folder(match[1]) / file_name.removesuffix(".parquet")
+    for step in (paths.tmp, folder.parent):
+        _refuse_link(step)
+    try:
+        folder.mkdir(parents=True)
+        yield folder
+    except OSError as exc:
+        raise os_error(exc, f"write below the directory {folder}") from exc
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)  # what is left, VACUUM removes
+
+
+def take_over(paths: LakePaths, written: str, table_id: int, file_name: str) -> None:
+    """Moves a file from a divided folder to where a data file of that name lies. Not durable yet."""
+    try:
+        os.rename(written, paths.data_file(table_id, file_name))
+    except OSError as exc:
+        raise os_error(exc, f"move the file {written}") from exc
 
 
 def _folder_name(table_id: int) -> str:
@@ -237,7 +269,7 @@ def sha256_of(path: Path) -> str:
 
 
 def remove_data_file(paths: LakePaths, table_id: int, file_name: str) -> bool:
-    """Delete a data file; False if it was gone already. OperationalError: a link, no regular file, or it cannot be deleted."""
+    """Delete a data file and its filters; False if it was gone already. OperationalError: a link, no regular file, or it cannot be deleted."""
     path = paths.data_file(table_id, file_name)
     try:
         folder_fd = _open_folder(paths, table_id)
@@ -245,6 +277,8 @@ def remove_data_file(paths: LakePaths, table_id: int, file_name: str) -> bool:
             if not stat.S_ISREG(os.stat(file_name, dir_fd=folder_fd, follow_symlinks=False).st_mode):
                 raise OperationalError(f"the data file {path} is no regular file; it was not deleted")
             os.unlink(file_name, dir_fd=folder_fd)
+            with suppress(FileNotFoundError):
+                os.unlink(filters_file_name(file_name), dir_fd=folder_fd)
         finally:
             os.close(folder_fd)
     except FileNotFoundError:
@@ -274,6 +308,29 @@ def link_data_file(paths: LakePaths, table_id: int, file_name: str, new_name: st
         raise
 
 
+def take_data_file(paths: LakePaths, table_id: int, source: str, new_name: str) -> None:
+    """Give a file from outside of the lake a second name in it; where that cannot be, it is copied. Not durable yet.
+
+    OperationalError: it is missing, no regular file, or the disk is full.
+    """
+    new = paths.data_file(table_id, new_name)
+    try:
+        old = Path(source).resolve(strict=True)
+        if not old.is_file():
+            raise OperationalError(f"{source} is no regular file, and cannot be adopted")
+        try:
+            os.link(old, new, follow_symlinks=False)
+        except OSError as exc:
+            if exc.errno not in _NO_LINKS:
+                raise
+            shutil.copyfile(old, new, follow_symlinks=False)
+    except BaseException as exc:
+        remove_data_file(paths, table_id, new_name)
+        if isinstance(exc, OSError):
+            raise os_error(exc, f"adopt the file {source}") from exc
+        raise
+
+
 def _open_folder(paths: LakePaths, table_id: int) -> int:
     """A descriptor on data/<table id>, reached without a link below the root even if someone swaps a folder meanwhile."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -298,15 +355,17 @@ def remove_spill_folder(paths: LakePaths, session_id: str) -> None:
 
 
 def list_data_files(paths: LakePaths) -> Iterator[DataFile]:
-    """Every regular file in data/ whose name has our form; anything else, links included, is passed over.
+    """Every regular file in data/ whose name has our form; anything else, links and the filters of a file that is there included, is passed over.
 
     Files that come or go meanwhile may or may not be seen. OperationalError: data/ is a link, or cannot be read.
     """
     _refuse_link(paths.data)
     for folder in _entries(paths.data):
         if _OUR_FOLDER.fullmatch(folder.name) and folder.is_dir(follow_symlinks=False):
-            for entry in _entries(Path(folder.path)):
-                match = _OUR_NAME.fullmatch(entry.name)
+            entries = _entries(Path(folder.path))
+            with_filters = {filters_file_name(entry.name) for entry in entries if entry.name.endswith(".parquet")}
+            for entry in entries:
+                match = _OUR_NAME.fullmatch(entry.name) if entry.name not in with_filters else None
                 size_bytes = _regular_size(entry) if match else None
                 if match and size_bytes is not None:
                     yield DataFile(int(folder.name), entry.name, match[1], size_bytes)

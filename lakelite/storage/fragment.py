@@ -33,12 +33,13 @@ class Staged:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where and how a statement's fragments are written: the file name for a Parquet fragment, the staged id, the limits."""
+    """Where and how a fragment is written: the file name of a Parquet one, the staged id, the limits of its table. `another()`: one more."""
 
     paths: files.LakePaths
     file_name: str
     staged_id: int
     limits: Limits
+    another: Callable[[], Place]
 
 
 def stored_select(table: Table, rows: str, *, row_id: str | None) -> str:
@@ -65,7 +66,7 @@ def write(
     `one_by_one`: by one thread, so that memory does not grow with the number of rows. Else DuckDB reads ahead of the thread
     that writes, as far as its memory limit allows.
     """
-    fields = _fields(table, row_id is not None)
+    fields = fields_of(table, row_id is not None)
     select = stored_select(table, rows, row_id=row_id) + (_ONE_THREAD if one_by_one else "")
     fragment = _copy(engine, place, table.table_id, fields, select, parameters, order=", PRESERVE_ORDER false" if one_by_one else "")
     if fragment is None:
@@ -87,7 +88,7 @@ def write_arrow(engine: Engine, place: Place, table: Table, rows: pa.Table) -> S
     """Writes rows that are held as Arrow in their stored form, with columns f<field id> (and that of the row id, or not)."""
     if rows.num_rows == 0:
         return None
-    fields = _fields(table, f"f{ROW_ID_FIELD}" in rows.column_names)
+    fields = fields_of(table, f"f{ROW_ID_FIELD}" in rows.column_names)
     staged = _inline(place, table.table_id, fields, rows)
     if staged is not None:
         return staged
@@ -111,7 +112,8 @@ def put_back(place: Place, fragment: Fragment, load_inline: Callable[[int], byte
     return Staged(replace(again, path=place.file_name), None)
 
 
-def _fields(table: Table, row_ids: bool) -> list[Field]:
+def fields_of(table: Table, row_ids: bool) -> list[Field]:
+    """The columns of a file of the table, with that of the row ids or without."""
     return [c.stored for c in table.columns] + ([ROW_ID_STORED] if row_ids else [])
 
 
@@ -121,9 +123,8 @@ def _copy(
     """A file with the rows of `select`, whose columns are called as the fields; None, and no file, if there are none."""
     path = place.paths.data_file(table_id, place.file_name)
     files.make_table_folder(place.paths, table_id)
-    form = f"FORMAT parquet, PARQUET_VERSION V2, ROW_GROUP_SIZE {place.limits.row_group_rows}, FIELD_IDS {types.field_ids_clause(fields)}"
     try:
-        answer = engine.run(f"COPY ({select}) TO {literal(str(path))} ({form}, RETURN_STATS true{order})", parameters)[0]
+        answer = engine.run(f"COPY ({select}) TO {literal(str(path))} ({copy_form(place, fields)}, RETURN_STATS true{order})", parameters)[0]
         row_count, size_bytes = int(answer[1]), int(answer[2])
         if row_count == 0:
             files.remove_data_file(place.paths, table_id, place.file_name)
@@ -136,6 +137,13 @@ def _copy(
     except BaseException:
         files.remove_data_file(place.paths, table_id, place.file_name)
         raise
+
+
+def copy_form(place: Place, fields: list[Field]) -> str:
+    """The options of a COPY that writes files as they are in a lake."""
+    limits = place.limits
+    form = f"FORMAT parquet, PARQUET_VERSION V2, COMPRESSION {limits.compression}, ROW_GROUP_SIZE {limits.row_group_rows}"
+    return f"{form}, FIELD_IDS {types.field_ids_clause(fields)}"
 
 
 def _inline(place: Place, table_id: int, fields: list[Field], rows: pa.Table) -> Staged | None:

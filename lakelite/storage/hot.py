@@ -40,7 +40,7 @@ class HotFiles:
         """
         wanted = [c.stored for c in table.columns] + ([scan.ROW_ID_STORED] if row_ids else [])
         columns = tuple((field.field_id, field.type) for field in wanted)
-        files = [f for f in chosen if f.storage == "parquet"]
+        files = [f for f in chosen if f.storage == "parquet" and not f.columns]
         if len(files) > FILES_READ:
             return {}
         found: dict[int, str] = {}

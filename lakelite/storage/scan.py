@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from lakelite.contents import TableState
-from lakelite.model import ROW_ID_COLUMN, ROW_ID_FIELD, Column, Field, Fragment, Table, fold, literal, quote
-from lakelite.storage import types
+from lakelite.model import ROW_ID_COLUMN, ROW_ID_FIELD, Column, Field, FileColumn, Fragment, Table, fold, literal, quote
+from lakelite.storage import by_name, types
 
 LISTED_POSITIONS = 256  # up to so many deleted positions of a scan are listed
 ROW_ID_STORED = Field(ROW_ID_FIELD, ROW_ID_COLUMN, "BIGINT")
@@ -69,9 +69,17 @@ class Groups:
             return self
         return Groups(*(tuple(f for f in part if f.fragment_id not in ids) for part in (self.clean, self.listed, self.marked)))
 
-    def only(self, fragment_id: int) -> Groups:
-        """The one fragment alone."""
-        return Groups(*(tuple(f for f in part if f.fragment_id == fragment_id) for part in (self.clean, self.listed, self.marked)))
+    def only(self, ids: Collection[int]) -> Groups:
+        """The fragments of these ids."""
+        return Groups(*(tuple(f for f in part if f.fragment_id in ids) for part in (self.clean, self.listed, self.marked)))
+
+    def adopted(self) -> list[frozenset[int]]:
+        """The ids of adopted files, those together that have the same columns."""
+        found: dict[tuple[FileColumn, ...], set[int]] = {}
+        for fragment in (*self.clean, *self.listed, *self.marked):
+            if fragment.columns:
+                found.setdefault(fragment.columns, set()).add(fragment.fragment_id)
+        return [frozenset(ids) for ids in found.values()]
 
 
 def groups(state: TableState, fragments: Sequence[Fragment], *, live_only: bool = True) -> Groups:
@@ -150,8 +158,8 @@ class _Part:
 def _parts(state: TableState, table: Table, files: Groups, inline: Groups, kept: Kept, *, row_ids: bool, numbered: bool = False) -> list[_Part]:
     """The scans that are not empty, files first (`addressed` numbers them by their place). `table`: with the columns that are wanted."""
     found: list[_Part] = []
-    hot = kept.hot_tables.keys()
-    for group in (files.but(hot), *(files.only(f) for f in sorted(hot)), inline):
+    apart = [*(frozenset({f}) for f in sorted(kept.hot_tables)), *files.adopted()]
+    for group in (files.but(frozenset().union(*apart)), *map(files.only, apart), inline):
         is_file = group is not inline
         if group.clean:
             found.append(_Part(_rows(table, group.clean, kept, is_file, row_ids, numbered), group.clean, is_file))
@@ -171,6 +179,9 @@ def _rows(table: Table, fragments: Sequence[Fragment], kept: Kept, is_file: bool
     hot = kept.hot_tables.get(fragments[0].fragment_id)
     if hot is not None:
         return f"{hot} p"
+    if fragments[0].columns:
+        files = [kept.files[f.fragment_id] for f in fragments]
+        return f"({by_name.rows([c.stored for c in table.columns], fragments[0].columns, files, row_ids=row_ids, numbered=numbered)}) p"
     paths = ", ".join(literal(kept.files[f.fragment_id]) for f in fragments)
     number = ", file_row_number => true" if numbered else ""
     return f"read_parquet([{paths}], schema => {_schema(table, row_ids)}, hive_partitioning => false{number}) p"
@@ -227,7 +238,8 @@ def stored_rows(wanted: Sequence[Field], path: str) -> str:
 
 
 def _nothing(columns: Sequence[Column]) -> str:
-    return "SELECT " + ", ".join(f"NULL::{c.type} AS {quote(c.name)}" for c in columns) + " WHERE false"
+    """No rows, which DuckDB does not know before it looks: it evaluates what stands beside them, and its errors, as for a table without rows."""
+    return "SELECT " + ", ".join(f"NULL::{c.type} AS {quote(c.name)}" for c in columns) + " FROM range(0)"
 
 
 def renamed(stored: Field) -> Field:

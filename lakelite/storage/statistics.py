@@ -1,4 +1,4 @@
-"""Statistics of a fragment's columns, and what they rule out.
+"""Statistics of a fragment's columns, and what they and its buckets rule out.
 
 Promises: no row of a fragment that `candidates` leaves out meets the condition, by DuckDB's own comparison. Whatever is not known, or is
 compared otherwise in Python than in DuckDB, may match.
@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from lakelite.model import Comparable, Conjunct, Field, Fragment, Statistics, quote
+from lakelite.model import ZONED, Comparable, Conjunct, Field, Fragment, PartitionKey, Statistics, quote
+from lakelite.storage.buckets import bucket_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,6 +96,8 @@ def candidates(fragments: Iterable[Fragment], conjuncts: Iterable[Conjunct]) -> 
 
 def _may_match(fragment: Fragment, conjunct: Conjunct, keys: Sequence[_Key | None]) -> bool:
     """Whether a row of the fragment can meet the condition, whose values are `keys`."""
+    if conjunct.operator == "=" and fragment.partition and not all(_may_hold(key, text, conjunct) for key, text in fragment.partition):
+        return False
     for known in fragment.statistics:
         if known.field_id == conjunct.field_id:
             break
@@ -109,9 +113,38 @@ def _may_match(fragment: Fragment, conjunct: Conjunct, keys: Sequence[_Key | Non
     return any(wanted is None or _within(lowest, highest, conjunct.operator, wanted) for wanted in keys)
 
 
+def _may_hold(key: PartitionKey, bucket: str | None, conjunct: Conjunct) -> bool:
+    """Whether a value that a condition asks for can be in a fragment's bucket."""
+    if key.buckets is None or key.field_id != conjunct.field_id:
+        return True
+    found = [bucket_of(value, conjunct.type, key.buckets) for value in conjunct.values]
+    return None in found or (bucket is not None and int(bucket) in found)
+
+
 def may_share(mine: Fragment, theirs: Fragment, columns: Sequence[tuple[int, str]]) -> bool:
     """Whether a row of each can have the same values, none of them NULL, in all `columns`: (field id, declared type)."""
     return all(_may_meet(_of(mine, field_id), _of(theirs, field_id), declared) for field_id, declared in columns)
+
+
+def holding_any(fragments: Iterable[Fragment], field_id: int, declared: str, texts: Iterable[str], *, between: bool = False) -> list[Fragment]:
+    """The fragments in which one of some values of a column may be; with `between` also one between the least and the greatest of them.
+
+    `texts`: what DuckDB makes of the values as VARCHAR; none of them NULL.
+    """
+    read = [_read(declared, text) for text in texts]
+    keys = sorted(key for key in read if key is not None)
+    if len(keys) < len(read):
+        return list(fragments)
+    return [f for f in fragments if keys and _may_hold_any(_of(f, field_id), declared, keys, between)]
+
+
+def _may_hold_any(one: tuple[Statistics | None, int], declared: str, keys: Sequence[_Key], between: bool) -> bool:
+    known, rows = one
+    if known is None:
+        return True
+    low, high = _bounds(known, declared)
+    first = 0 if low is None else bisect_left(keys, low)
+    return known.null_count != rows and first < len(keys) and (high is None or keys[0 if between else first] <= high)
 
 
 def _of(fragment: Fragment, field_id: int) -> tuple[Statistics | None, int]:
@@ -164,6 +197,8 @@ def _read(declared: str, text: str) -> _Key | None:
         return None if text == "nan" else (0, float(text))
     if declared in ("DATE", "TIMESTAMP"):
         return _read_moment(text)
+    if declared == ZONED:
+        return _read_moment(text.removesuffix("+00"))  # DuckDB writes statistics in UTC, whatever the session's time zone
     return None
 
 
@@ -181,6 +216,8 @@ def _key(declared: str, value: Comparable) -> _Key | None:
         return (0, value.encode(errors="surrogatepass")) if isinstance(value, str) else None
     if declared in ("DATE", "TIMESTAMP"):
         return _moment_key(value) if isinstance(value, date) else None
+    if declared == ZONED:
+        return _moment_key(value.replace(tzinfo=None), value.utcoffset()) if isinstance(value, datetime) else None
     if isinstance(value, str | date):
         return None
     if declared in FLOATS:
@@ -190,9 +227,9 @@ def _key(declared: str, value: Comparable) -> _Key | None:
     return None
 
 
-def _moment_key(value: date) -> _Key:
-    """In microseconds; of a date its midnight."""
-    seconds = value.toordinal() * 86_400
+def _moment_key(value: date, offset: timedelta | None = None) -> _Key:
+    """In microseconds; of a date its midnight. `offset`: from UTC."""
+    seconds = value.toordinal() * 86_400 - (0 if offset is None else round(offset.total_seconds()))
     if not isinstance(value, datetime):
         return 0, seconds * 1_000_000
     return 0, (seconds + value.hour * 3600 + value.minute * 60 + value.second) * 1_000_000 + value.microsecond

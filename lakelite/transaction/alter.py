@@ -17,7 +17,7 @@ from lakelite.model import ROW_ID_COLUMN, Column, Constraint, Table, fold, liter
 from lakelite.storage import fragment as fragments
 from lakelite.storage import types
 from lakelite.storage.widening import is_widening
-from lakelite.transaction import alter_constraints, define, describe
+from lakelite.transaction import alter_constraints, define, describe, tuning
 from lakelite.transaction import changes as ch
 from lakelite.transaction.execution import Call, Done, Execution, find_relation, find_table
 
@@ -37,6 +37,7 @@ def alter_table(execution: Execution, work: ch.Work, operation: st.AlterTable, c
         changed = alter_constraints.changed(execution, work, table, operation)
         return Done(define.defined(_found(work, table) if changed is None else _put(work, changed, "schema")))
     _refuse_reserved(operation)
+    _refuse_partition_key(table, operation)
     described = define.altered(execution, replace(table, constraints=_concerned(table, operation)), operation.change)
     if operation.what == "add" and len(operation.path) == 1:
         altered = _added(execution, work, table, described.columns)
@@ -45,6 +46,27 @@ def alter_table(execution: Execution, work: ch.Work, operation: st.AlterTable, c
     else:
         altered = _changed(execution, work, table, operation, described)
     return Done(define.defined(_found(work, table) if altered is None else altered))
+
+
+def tune_table(execution: Execution, work: ch.Work, operation: st.TuneTable, call: Call) -> Done:
+    """Options and partitioning: nothing of what anybody has written is wrong because of them."""
+    if operation.if_exists and work.namespace.find(operation.target.schema, operation.target.name) is None:
+        return Done(define.defined(work, conditional=True))
+    table = tuned = find_table(work, operation.target, call)
+    if operation.options is not None:
+        tuned = tuning.with_options(tuned, operation.options, call)
+    if operation.partitioned_by is not None:
+        tuned = tuning.partitioned(tuned, operation.partitioned_by, call)
+    return Done(define.defined(_found(work, table) if tuned == table else _put(work, tuned, "extend")))
+
+
+def _refuse_partition_key(table: Table, operation: st.AlterTable) -> None:
+    """A column by which the files are divided has to stay what it is."""
+    keys = {key.field_id for key in table.partitioning}
+    column = next((c for c in table.columns if operation.path and fold(c.name) == fold(operation.path[0])), None)
+    if operation.what in ("drop", "type") and column is not None and column.field_id in keys:
+        what = f"{table.qualified} is partitioned by {column.name}: it can be renamed, but not dropped or given another type"
+        raise ProgrammingError(what, hint=f"ALTER TABLE {table.qualified} RESET PARTITIONED BY first")
 
 
 def _found(work: ch.Work, table: Table) -> ch.Work:
@@ -199,8 +221,8 @@ def _rewritten(execution: Execution, work: ch.Work, old: Table, new: Table, valu
     return _put(replace(work, changes=work.changes.with_change(change)), new, "schema")
 
 
-def _written(execution: Execution, table: Table, rows: str) -> fragments.Staged | None:
-    return execution.keep(fragments.write(execution.engine, execution.place(), table, rows, {}, row_id=_ROW_ID))
+def _written(execution: Execution, table: Table, rows: str) -> tuple[fragments.Staged, ...]:
+    return execution.keep(table, fragments.write(execution.engine, execution.place(table), table, rows, {}, row_id=_ROW_ID))
 
 
 def _with_row_ids(execution: Execution, state: TableState) -> str:

@@ -6,7 +6,7 @@ from the same function, so that both are the same thing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -72,7 +72,7 @@ class ChangeSet:
     looked at); `shown`: tables whose rows were handed out; each with the statement that did it first. `external`: a statement
     whose outcome cannot be repeated exactly, because it also read files.
     `conditional`: an IF [NOT] EXISTS found nothing to do. `found`: tables whose definition was already what an ALTER wanted.
-    `own_shown`: tables that were shown after they had been written.
+    `own_shown`: tables that were shown after they had been written. `merged`: the snapshot of another branch that was merged.
     """
 
     tables: Mapping[int, TableChange] = field(default_factory=dict)
@@ -87,6 +87,7 @@ class ChangeSet:
     external: str | None = None
     conditional: bool = False
     found: frozenset[int] = frozenset()
+    merged: int | None = None
 
     @property
     def only_appends(self) -> bool:
@@ -181,10 +182,9 @@ def delete(change: TableChange, positions: Mapping[int, BitMap], kind: Kind) -> 
     return replace(change, deleted=deleted, staged_deleted=staged_deleted, kinds=change.kinds | {kind})
 
 
-def append(change: TableChange, staged: Staged | None, kind: Kind) -> TableChange:
-    """`change` with one more staged fragment (None: the statement gave no rows)."""
-    more = {} if staged is None else {staged.fragment.fragment_id: staged}
-    return replace(change, staged={**change.staged, **more}, kinds=change.kinds | {kind})
+def append(change: TableChange, staged: Iterable[Staged], kind: Kind) -> TableChange:
+    """`change` with more staged fragments (none: the statement gave no rows)."""
+    return replace(change, staged={**change.staged, **{s.fragment.fragment_id: s for s in staged}}, kinds=change.kinds | {kind})
 
 
 def delete_all(change: TableChange, state: TableState, kind: Kind) -> TableChange:

@@ -95,7 +95,7 @@ def _catch_up(tx: Transaction, landing: Landing) -> tuple[Resolution, ...]:
 
     Meeting a few winners by positions costs less than meeting them twice: those that land while one waits are met under the lock anyway.
     """
-    behind = landing.catalog.head() - tx.base.snapshot_id
+    behind = landing.catalog.head(tx.execution.branch) - tx.base.snapshot_id
     changes = tx.work.changes
     if behind == 0 or changes.only_appends or (behind <= FEW_WINNERS and not (changes.reads or changes.shown or changes.defines)):
         return ()
@@ -118,7 +118,7 @@ def _land(tx: Transaction, landing: Landing, head: int, resolutions: tuple[Resol
     heads = {k: tx.base.state(tx.base.namespace.by_id[k]) for k in deleting}  # rows that are only added need nothing of the head
     record = Record(
         tx.transaction_id, tx.first_base, tx.attempts, landing.author, landing.message, landing.operation,
-        _recorded(tx), tx.isolation, landing.now_us(),
+        _recorded(tx), tx.isolation, landing.now_us(), tx.execution.branch,
     )  # fmt: skip
     resolutions = tuple(_distinct(resolutions))
     published = _publish(tx, landing, record, heads, head, resolutions)
@@ -206,7 +206,7 @@ def now_us() -> int:
     return time.time_ns() // 1000
 
 
-def view_of_head(catalog: Catalog, known: LakeView | None) -> LakeView:
+def view_of_head(catalog: Catalog, known: LakeView | None, branch: int) -> LakeView:
     """The head as it is now, with what is still right of an older view."""
-    head = catalog.head()
+    head = catalog.head(branch)
     return LakeView.load(catalog, head) if known is None else known.advanced(head)

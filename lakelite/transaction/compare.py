@@ -20,7 +20,7 @@ from lakelite.storage.engine import Engine
 from lakelite.storage.saved import SavedRows
 from lakelite.storage.widening import is_widening
 from lakelite.transaction import changes as ch
-from lakelite.transaction import row_ids, source
+from lakelite.transaction import row_ids, source, temporary
 from lakelite.transaction.execution import Execution
 from lakelite.transaction.record import Looked
 
@@ -32,6 +32,7 @@ def comes_out_the_same(looked: Looked, execution: Execution, work: ch.Work, *, b
     texts = (looked.call.text, *execution.texts_within(looked.tables))
     if not looked.repeatable or any(is_volatile(text) or keeps_any_rows(text) for text in texts):
         return False
+    execution = replace(execution, temporaries=looked.temporaries)
     try:
         _keep(replace(execution, view=looked.view, pinned=[], _overlays={}), looked.work, looked, _BEFORE)
         now = replace(execution, pinned=[], _overlays={})
@@ -84,8 +85,12 @@ def _same_types(before: Sequence[str], after: Sequence[str]) -> bool:
 
 
 def _keep(execution: Execution, work: ch.Work, looked: Looked, name: str) -> None:
-    """Runs the query and keeps its rows as a temporary table."""
+    """Runs the query and keeps its rows as a temporary table; of a statement that changed a temporary table, what that holds then."""
     try:
+        if looked.sets:
+            _keep_changed(execution, work, looked, name)
+            return
+        assert isinstance(looked.operation, st.Query | st.CopyTo)
         sql = looked.operation.sql if isinstance(looked.operation, st.Query) else looked.operation.reads
         text = source.render(execution, work, sql, looked.call)
         source.prepare(execution, work, text)
@@ -93,3 +98,9 @@ def _keep(execution: Execution, work: ch.Work, looked: Looked, name: str) -> Non
     finally:
         while execution.pinned:  # emptied: the next run may be of the same execution
             execution.lease.unpin(execution.pinned.pop())
+
+
+def _keep_changed(execution: Execution, work: ch.Work, looked: Looked, name: str) -> None:
+    done = temporary.run(execution, work, looked.operation, looked.call, looked.sets, keeps=True)
+    assert done.one is not None, "what read the lake has changed a table"
+    execution.engine.run(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT *, {done.rowcount} FROM {done.one.qualified}")

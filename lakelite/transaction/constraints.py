@@ -6,17 +6,17 @@ looked up among the other rows of the table that statistics do not rule out. Cha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from lakelite.contents import TableState
 from lakelite.errors import IntegrityError
 from lakelite.language import statements as st
 from lakelite.model import Column, Constraint, Fragment, Table, fold, quote
-from lakelite.storage.statistics import may_share
 from lakelite.transaction import changes as ch
+from lakelite.transaction import key_lookup
 from lakelite.transaction.execution import Execution
 
-_CHANGING_NO_ROW = (st.AlterTable, st.RestoreTable, st.CreateTable, st.CreateTableAs)  # what stood there before met them
+_CHANGING_NO_ROW = (st.AlterTable, st.TuneTable, st.RestoreTable, st.CreateTable, st.CreateTableAs)  # what stood there before met them
 
 
 def check_statement(execution: Execution, before: ch.Work, after: ch.Work, operation: st.Operation) -> None:
@@ -29,33 +29,48 @@ def check_statement(execution: Execution, before: ch.Work, after: ch.Work, opera
             continue
         written = change.staged.keys() - (old.staged.keys() if old is not None else frozenset())
         if written:
-            _check(execution, execution.state(after, change.table), written, rekeyed=writes_keys(change.table, operation))
+            state = execution.state(after, change.table)
+            keeps = not _sets_keys(change.table, operation)
+            rekeyed = {k for k in written if not (keeps and k in state.fragments and state.fragments[k].has_row_ids)}
+            _check(execution, state, written, rekeyed)
 
 
 def writes_keys(table: Table, operation: st.Operation) -> bool:
     """Whether rows that the statement writes may have keys that no row had before."""
-    if not isinstance(operation, st.Update):
-        return True
+    return not isinstance(operation, st.Update) or _sets_keys(table, operation)
+
+
+def _sets_keys(table: Table, operation: st.Operation) -> bool:
+    """Whether rows that the statement changes may get other keys. (OR REPLACE leaves keys alone.)"""
     ids = {fold(c.name): c.field_id for c in table.columns}
-    return any(ids.get(fold(a.column)) in table.key_fields for a in operation.assignments)
+    if isinstance(operation, st.Update):
+        names: Iterable[str] = (a.column for a in operation.assignments)
+    elif isinstance(operation, st.Merge):
+        names = (name for c in operation.clauses if c.action == "update" for name in (ids if c.columns is None else c.columns))
+    elif isinstance(operation, st.Insert) and operation.on_conflict is not None:
+        names = (a.column for a in operation.on_conflict.assignments)
+    else:
+        return False
+    return any(ids.get(fold(name)) in table.key_fields for name in names)
 
 
 def check_table(execution: Execution, state: TableState) -> None:
     """IntegrityError if a row of the table breaks one of its constraints."""
-    _check(execution, state, state.fragments.keys(), rekeyed=True)
+    _check(execution, state, state.fragments.keys(), state.fragments.keys())
 
 
-def _check(execution: Execution, state: TableState, written: Iterable[int], *, rekeyed: bool) -> None:
-    fragments = {k: state.fragments[k] for k in written if k in state.fragments}
-    if not fragments:
+def _check(execution: Execution, state: TableState, written: Iterable[int], rekeyed: Collection[int]) -> None:
+    """Of the fragments that were `written`, the rows of those that were `rekeyed` may have keys that no row had."""
+    rows = _part(state, (state.fragments[k] for k in written if k in state.fragments))
+    if not rows.fragments:
         return
-    rows = _part(state, fragments.values())
     for constraint in state.table.constraints:
         if not constraint.is_key and _breaks(execution, rows, constraint):
             raise _failed(state.table, constraint)
-    others = _part(state, (f for k, f in state.fragments.items() if k not in fragments))
-    if rekeyed and (found := duplicate(execution, rows, others)) is not None:
+    mine, others = (_part(state, (f for k, f in state.fragments.items() if (k in rekeyed) is is_mine)) for is_mine in (True, False))
+    if mine.fragments and (found := duplicate(execution, mine, others)) is not None:
         raise duplicate_key(*found)
+    key_lookup.make_filters(execution, rows)
 
 
 def _part(state: TableState, fragments: Iterable[Fragment]) -> TableState:
@@ -110,41 +125,24 @@ def duplicate(execution: Execution, rows: TableState, others: TableState) -> tup
     A key with a NULL is no key (SQL).
     """
     for key in rows.table.keys:
-        found = execution.engine.run(_lookup(execution, rows, others, key))
-        if found:
-            return key, found[0]
+        found = _find(execution, rows, others, key)
+        if found is not None:
+            return key, found
     return None
 
 
-def _lookup(execution: Execution, rows: TableState, others: TableState, key: Constraint) -> str:
-    names = key_names(rows.table, key)
-    mine = keys_of(execution, rows, rows.fragments.values(), names)
+def _find(execution: Execution, rows: TableState, others: TableState, key: Constraint) -> tuple[str, ...] | None:
+    """The values of the key in two of `rows`, or in one of them and one of `others`; None if there are none."""
+    near = key_lookup.near(execution, rows, others, key)
+    names = key_lookup.key_names(rows.table, key)
     shown = ", ".join(f"CAST(k{i} AS VARCHAR)" for i in range(len(names)))
     columns = ", ".join(f"k{i}" for i in range(len(names)))
-    twice = f"SELECT {shown} FROM mine GROUP BY {columns} HAVING count(*) > 1"
-    text = f"WITH mine AS MATERIALIZED ({mine}) ({twice} LIMIT 1)"
-    near = candidates(rows, others, key)
-    if near:
-        theirs = keys_of(execution, others, near, names)
-        text += f" UNION ALL (SELECT {shown} FROM ({theirs}) SEMI JOIN mine USING ({columns}) LIMIT 1)"
-    return f"{text} LIMIT 1"
-
-
-def key_names(table: Table, key: Constraint) -> list[str]:
-    """What the columns of the key are called now."""
-    named = {c.field_id: c.name for c in table.columns}
-    return [named[field_id] for _, field_id in key.columns]
-
-
-def keys_of(execution: Execution, state: TableState, fragments: Iterable[Fragment], names: Sequence[str]) -> str:
-    """A SELECT of the keys, as k0, k1, …, in some fragments of a table."""
-    rows = execution.engine.columns(state, fragments, frozenset(map(fold, names)))
-    columns = ", ".join(f"{quote(name)} AS k{i}" for i, name in enumerate(names))
-    return f"SELECT {columns} FROM ({rows}) WHERE {' AND '.join(f'{quote(name)} IS NOT NULL' for name in names)}"
-
-
-def candidates(rows: TableState, others: TableState, key: Constraint) -> list[Fragment]:
-    """The fragments of `others` that may hold a key of `rows`, by their statistics."""
-    types = {c.field_id: c.type for c in rows.table.columns}
-    columns = [(field_id, types[field_id]) for _, field_id in key.columns]
-    return [f for f in others.fragments.values() if any(may_share(mine, f, columns) for mine in rows.fragments.values())]
+    texts = [f"SELECT {shown} FROM mine GROUP BY {columns} HAVING count(*) > 1"] if near.may_repeat else []
+    for fragments, condition in near.places:
+        theirs = key_lookup.keys_of(execution, others, fragments, names, few=bool(condition))
+        texts.append(f"SELECT {shown} FROM ({theirs}) SEMI JOIN (SELECT * FROM mine{condition}) USING ({columns})")
+    if not texts:
+        return None
+    mine = key_lookup.keys_of(execution, rows, rows.fragments.values(), names)
+    parts = " UNION ALL ".join(f"({text} LIMIT 1)" for text in texts)
+    return next(iter(execution.engine.run(f"WITH mine AS MATERIALIZED ({mine}) {parts} LIMIT 1")), None)

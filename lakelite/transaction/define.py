@@ -22,7 +22,7 @@ from lakelite.storage import fragment as fragments
 from lakelite.storage import types
 from lakelite.storage.engine import INTERNAL, Engine
 from lakelite.transaction import changes as ch
-from lakelite.transaction import source
+from lakelite.transaction import source, tuning
 from lakelite.transaction.execution import Call, Done, Execution, find_relation, find_table, is_reserved, missing_schema
 
 _SCRATCH = f"{INTERNAL}.scratch"
@@ -99,7 +99,7 @@ def create_table(execution: Execution, work: ch.Work, operation: st.CreateTable,
         return Done(defined(work, conditional=True))
     described = _described(execution, operation.target, operation.body)
     names = _distinct(operation.target, constraint_names.names(operation.body, [kind for kind, *_ in described.constraints]))
-    return Done(put(execution, work, operation.target, existing, described, names=names)[0])
+    return Done(put(execution, work, operation.target, existing, described, names=names, tune=(operation.tuning, call))[0])
 
 
 def create_table_as(execution: Execution, work: ch.Work, operation: st.CreateTableAs, call: Call) -> Done:
@@ -107,23 +107,23 @@ def create_table_as(execution: Execution, work: ch.Work, operation: st.CreateTab
     if existing is not None and operation.if_not_exists:
         return Done(defined(work, conditional=True))
     text = source.render(execution, work, operation.query, call)
-    reads = source.prepare(execution, work, text, once=True)
+    reads = source.prepare(execution, work, text, once=True, values=call.values)
     names = f"({', '.join(map(quote, operation.columns))})" if operation.columns else ""
     values = source.used_values(text, call.values)
     described = _described(execution, operation.target, f"{names} AS {text}\n WITH NO DATA", values)
     before = None if existing is None else execution.state(work, existing)
-    new, table = put(execution, work, operation.target, existing, described, before)
+    new, table = put(execution, work, operation.target, existing, described, before, tune=(operation.tuning, call))
     if not operation.with_data:
         return Done(new, 0)
     rows = source.select_for_insert(execution, table, None, by_name=False, ctes="", query=text, values=call.values)
     given = source.used_values(rows, call.values)
-    staged = execution.keep(fragments.write(execution.engine, execution.place(), table, rows, given, one_by_one=reads.streams))
+    staged = execution.keep(table, fragments.write(execution.engine, execution.place(table), table, rows, given, one_by_one=reads.streams))
     changes = new.changes.with_reads(reads.tables, call.text)
     if reads.external:
         changes = replace(changes, external=changes.external or call.text)
     kind: ch.Kind = "overwrite" if existing is not None else "append"
     changes = changes.with_change(ch.append(changes.change_of(table), staged, kind))
-    return Done(replace(new, changes=changes), staged.fragment.row_count if staged else 0, tables=reads.tables)
+    return Done(replace(new, changes=changes), sum(s.fragment.row_count for s in staged), tables=reads.tables)
 
 
 def drop_table(execution: Execution, work: ch.Work, operation: st.DropTable, call: Call) -> Done:
@@ -182,24 +182,29 @@ def put(
     described: Described,
     before: TableState | None = None,
     names: Sequence[str | None] = (),
+    tune: tuple[st.Tuning, Call] | None = None,
 ) -> tuple[ch.Work, Table]:
     """The work with the new table, or with the old one emptied and redefined.
 
-    That one keeps its table id, and the field ids of its columns of the same name and type.
+    That one keeps its table id, and the field ids of its columns of the same name and type. `tune`: the options and the partitioning.
     """
     made = with_ids(execution, described.columns, existing)
     constraints = constraints_of(target.name, described.constraints, made, names)
     if existing is None:
         schema = work.namespace.schemas[fold(target.schema or MAIN_SCHEMA)]
-        table = Table(execution.reserve("table", 1), schema.schema_id, schema.name, target.name, made, constraints)
+        table = _tuned(Table(execution.reserve("table", 1), schema.schema_id, schema.name, target.name, made, constraints), tune)
         change = ch.TableChange(table, created=True, kinds=frozenset({"create"}))
     else:
-        table = replace(existing, columns=made, constraints=constraints, comment=None)
+        table = _tuned(replace(existing, columns=made, constraints=constraints, comment=None, options=(), partitioning=()), tune)
         state = before if before is not None else execution.state(work, existing)
         change = ch.overwrite(work.changes.change_of(existing), state)
         redefined: frozenset[ch.Kind] = frozenset({"schema"} if table != existing else ())
         change = replace(change, table=table, kinds=change.kinds | redefined)
     return defined(ch.Work(work.namespace.with_table(table), work.changes.with_change(change))), table
+
+
+def _tuned(table: Table, tune: tuple[st.Tuning, Call] | None) -> Table:
+    return table if tune is None else tuning.tuned(table, *tune)
 
 
 def _distinct(target: st.Name, names: list[str | None]) -> list[str | None]:

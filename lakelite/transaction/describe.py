@@ -11,9 +11,9 @@ from lakelite.mapping.names import did_you_mean, listed
 from lakelite.model import MAIN_SCHEMA, Table, View, fold
 from lakelite.storage.engine import names_database
 from lakelite.transaction import changes as ch
-from lakelite.transaction import define, source, views
-from lakelite.transaction.constraints import key_names
+from lakelite.transaction import define, source, tuning, views
 from lakelite.transaction.execution import Call, Done, Execution, find_relation, find_table
+from lakelite.transaction.key_lookup import key_names
 
 # Views.
 
@@ -43,6 +43,10 @@ def _new(execution: Execution, work: ch.Work, target: st.Name, view: View) -> Ta
 
 def _bind(execution: Execution, work: ch.Work, view: Table) -> list[int]:
     """Has DuckDB make the view; the tables and views that it reads."""
+    assert view.view is not None
+    hidden = views.found_in(execution, work.namespace, view.view.query).temporary
+    if hidden:
+        raise NotSupportedError(f"a view of the lake that reads the temporary {hidden[0].kind} {hidden[0].name}", hint="use CREATE TEMP VIEW")
     found = views.found_within(execution, work.namespace, view)
     shown = found.views.pop(view.table_id)
     source.prepare_found(execution, work, found, shown.text)
@@ -122,7 +126,8 @@ def create_table_like(execution: Execution, work: ch.Work, operation: st.CreateT
         (c.kind, c.expression, [name for name, _ in c.columns] if c.expression else key_names(like, c)) for c in kept
     ]
     described = define.Described(columns, constraints)
-    new, table = define.put(execution, work, operation.target, existing, described, names=[c.name for c in kept])
+    tune = (tuning.of(like), call) if operation.whole else None
+    new, table = define.put(execution, work, operation.target, existing, described, names=[c.name for c in kept], tune=tune)
     if operation.whole:
         comments = {c.name: c.comment for c in like.visible}
         commented = tuple(replace(c, comment=comments[c.name]) for c in table.columns)

@@ -6,21 +6,23 @@ DuckDB over the snapshot that the transaction reads, with its own changes laid o
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lakelite.errors import ProgrammingError
+from lakelite.errors import Error, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.language import values
+from lakelite.mapping.sets import belongs_to
 from lakelite.mapping.world_wording import HANDED_OVER
 from lakelite.model import Table, fold, quote
 from lakelite.storage import foreign, held, types
 from lakelite.storage import fragment as fragments
 from lakelite.storage.foreign import Rows
+from lakelite.transaction import adopt, match, returning, source
 from lakelite.transaction import changes as ch
-from lakelite.transaction import match, returning, source
 from lakelite.transaction.execution import Call, Done, Execution, Stream, find_table
 from lakelite.transaction.upsert import upsert
 
@@ -43,7 +45,7 @@ def query(execution: Execution, work: ch.Work, operation: st.Query, call: Call) 
         execution.engine.drop(cursor)
         raise
     seen = replace(execution, written=[], _overlays={})  # the snapshot as it is now: a replay moves the transaction's on
-    again = None if reads.frames else partial(_stream, seen, work, operation, call)
+    again = None if reads.frames or execution.read_temporary else partial(_stream, seen, work, operation, call)
     return Done(_shown(work, reads.tables, call), rows=cursor, again=again, tables=reads.tables, repeatable=not reads.external)
 
 
@@ -52,11 +54,13 @@ def _to_run(
 ) -> tuple[str, Mapping[str, Any], source.Reads]:
     """The text and the values for DuckDB, and what it reads."""
     counted = work.namespace.find(operation.counts.schema, operation.counts.name) if operation.counts else None
+    if operation.counts and execution.temporaries.find(operation.counts.schema, operation.counts.name) is not None:
+        counted = None
     if counted is not None and counted.view is None:
         text = f'SELECT {execution.state(work, counted).row_count}::BIGINT AS "count_star()"'
         return text, {}, source.Reads(frozenset({counted.table_id}))
     text = source.render(execution, work, operation.sql, call)
-    return text, call.values, source.prepare(execution, work, text, cursor)
+    return text, call.values, source.prepare(execution, work, text, cursor, values=call.values)
 
 
 def _stream(seen: Execution, work: ch.Work, operation: st.Query, call: Call, rows_per_batch: int) -> Stream:
@@ -97,8 +101,8 @@ def insert(execution: Execution, work: ch.Work, operation: st.Insert, call: Call
     if operation.source is None:
         reads = source.Reads()
     else:
-        reads = source.prepare(execution, work, f"{ctes} {text}", once=not operation.is_values)
-    staged = _stage(execution, table, operation, ctes, text, reads, call)
+        reads = source.prepare(execution, work, f"{ctes} {text}", once=not operation.is_values, values=call.values)
+    staged = execution.keep(table, _stage(execution, table, operation, ctes, text, reads, call))
     change = work.changes.change_of(table)
     constant = not operation.overwrite and not reads.tables and _is_as_in_base(change)
     changes = _read(work.changes, reads, call, constant=constant)
@@ -106,7 +110,7 @@ def insert(execution: Execution, work: ch.Work, operation: st.Insert, call: Call
         change = ch.overwrite(change, execution.state(work, table))
         changes = replace(changes, blind=False)
     changes = changes.with_change(ch.append(change, staged, "overwrite" if operation.overwrite else "append"))
-    kept = staged if constant else None
+    kept = staged if constant else ()
     done = Done(replace(work, changes=changes), _rows(staged), constant=kept, is_constant=constant)
     returned = returning.of_new_rows(execution, work, table, operation, call, staged)
     return replace(done, tables=reads.tables, repeatable=not reads.external, returned=returned)
@@ -120,7 +124,7 @@ def _stage(
         return _insert_values(execution, table, operation, f"{ctes} ", text, [call.values])
     rows = source.select_for_insert(execution, table, operation.columns, by_name=operation.by_name, ctes=ctes, query=text, values=call.values)
     given = source.used_values(rows, call.values)
-    return execution.keep(fragments.write(execution.engine, execution.place(), table, rows, given, one_by_one=reads.streams))
+    return fragments.write(execution.engine, execution.place(table), table, rows, given, one_by_one=reads.streams)
 
 
 def _is_as_in_base(change: ch.TableChange) -> bool:
@@ -157,7 +161,7 @@ def _insert_values(
         statement = f"{ctes}INSERT INTO {engine.stage(table)}{source.column_list(source.targets(table, operation))} {text}"
         returning = ", ".join(f"{types.encode(quote(c.name), c.type)} AS f{c.field_id}" for c in table.columns)
         rows = [engine.insert_returning(table, statement, returning, source.used_values(statement, given)) for given in sets]
-    return execution.keep(fragments.write_arrow(engine, execution.place(), table, pa.concat_tables(rows)))
+    return fragments.write_arrow(engine, execution.place(table), table, pa.concat_tables(rows))
 
 
 def insert_many(execution: Execution, work: ch.Work, operation: st.Insert, call: Call, sets: Sequence[Mapping[str, Any]]) -> Done:
@@ -168,24 +172,54 @@ def insert_many(execution: Execution, work: ch.Work, operation: st.Insert, call:
     ctes = source.render(execution, work, operation.ctes, call) if operation.ctes else ""
     text = source.render(execution, work, operation.source, call)
     reads = source.prepare(execution, work, f"{ctes} {text}")
-    staged = _insert_values(execution, table, operation, f"{ctes} ", text, sets)
+    staged = _insert_sets(execution, table, operation, f"{ctes} ", text, sets)
     change = work.changes.change_of(table)
     constant = not reads.tables and _is_as_in_base(change)
     changes = _read(work.changes, reads, call, constant=constant).with_change(ch.append(change, staged, "append"))
-    kept = staged if constant else None
+    kept = staged if constant else ()
     done = Done(replace(work, changes=changes), _rows(staged), constant=kept, is_constant=constant)
     return replace(done, tables=reads.tables, repeatable=not reads.external)
 
 
+def _insert_sets(
+    execution: Execution, table: Table, operation: st.Insert, ctes: str, text: str, sets: Sequence[Mapping[str, Any]]
+) -> tuple[fragments.Staged, ...]:
+    """The rows of all sets. Where that fails, the error says with which set it does: the last of the shortest beginning that fails."""
+    import duckdb
+
+    def insert(count: int) -> tuple[fragments.Staged, ...]:
+        return execution.keep(table, _insert_values(execution, table, operation, ctes, text, sets[:count]))
+
+    def fails(count: int) -> bool:
+        try:
+            insert(count)
+        except duckdb.InterruptException:
+            raise
+        except (duckdb.Error, Error):
+            return True
+        return False
+
+    try:
+        return insert(len(sets))
+    except duckdb.InterruptException:
+        raise
+    except (duckdb.Error, Error) as error:
+        number = bisect_left(range(1, len(sets)), True, key=fails) + 1
+        belongs_to(error, number, len(sets))
+        raise
+
+
 def copy_from(execution: Execution, work: ch.Work, operation: st.CopyFrom, call: Call) -> Done:
+    if adopt.is_wanted(operation):
+        return adopt.copy_from(execution, work, operation, call)
     table = find_table(work, operation.target, call)
     text = source.file_query(table, operation, call.values)
     rows = source.select_for_insert(execution, table, operation.columns, by_name=False, ctes="", query=text, values={})
-    staged = execution.keep(fragments.write(execution.engine, execution.place(), table, rows, {}))
+    staged = execution.keep(table, fragments.write(execution.engine, execution.place(table), table, rows, {}))
     change = work.changes.change_of(table)
     constant = _is_as_in_base(change)
     changes = _read(work.changes, source.Reads(external=True), call, constant=constant).with_change(ch.append(change, staged, "append"))
-    return Done(replace(work, changes=changes), _rows(staged), constant=staged if constant else None, is_constant=constant, repeatable=False)
+    return Done(replace(work, changes=changes), _rows(staged), constant=staged if constant else (), is_constant=constant, repeatable=False)
 
 
 def append(execution: Execution, work: ch.Work, operation: st.Append, call: Call) -> Done:
@@ -195,11 +229,11 @@ def append(execution: Execution, work: ch.Work, operation: st.Append, call: Call
     execution.engine.frames.show({HANDED_OVER: operation.rows.scannable}, execution.engine.work)
     rows = source.select_for_insert(execution, table, None, by_name=True, ctes="", query=f"SELECT * FROM {HANDED_OVER}", values={})
     is_stream = not foreign.can_be_read_again(operation.rows.scannable)
-    staged = execution.keep(fragments.write(execution.engine, execution.place(), table, rows, {}, one_by_one=is_stream))
+    staged = execution.keep(table, fragments.write(execution.engine, execution.place(table), table, rows, {}, one_by_one=is_stream))
     change = work.changes.change_of(table)
     constant = _is_as_in_base(change)
     changes = _read(work.changes, source.Reads(external=True), call, constant=constant).with_change(ch.append(change, staged, "append"))
-    done = Done(replace(work, changes=changes), _rows(staged), constant=staged if constant else None, is_constant=constant, repeatable=False)
+    done = Done(replace(work, changes=changes), _rows(staged), constant=staged if constant else (), is_constant=constant, repeatable=False)
     return replace(done, given=frozenset(map(fold, names)))
 
 
@@ -217,11 +251,11 @@ def _checked_names(table: Table, rows: Rows) -> list[str]:
     return names
 
 
-def _rows(staged: fragments.Staged | None) -> int:
-    return staged.fragment.row_count if staged else 0
+def _rows(staged: Sequence[fragments.Staged]) -> int:
+    return sum(s.fragment.row_count for s in staged)
 
 
-def again(work: ch.Work, operation: st.Operation, call: Call, staged: fragments.Staged | None, rowcount: int) -> Done:
+def again(work: ch.Work, operation: st.Operation, call: Call, staged: tuple[fragments.Staged, ...], rowcount: int) -> Done:
     """The replay of a statement that read nothing of the lake: the rows of its first run, as they were."""
     assert isinstance(operation, st.Insert | st.CopyFrom | st.Append)
     change = work.changes.change_of(find_table(work, operation.target, call))

@@ -6,19 +6,22 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from lakelite.bounds import limits_of
 from lakelite.catalog.store import Catalog
 from lakelite.catalog.system import VIEWS
 from lakelite.contents import TableState
 from lakelite.errors import Position, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.mapping.names import did_you_mean, listed
-from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Limits, Table, fold
+from lakelite.model import MAIN_BRANCH_ID, MAIN_SCHEMA, RESERVED_SCHEMA, Limits, Table, fold
 from lakelite.storage import fragment as fragments
 from lakelite.storage.engine import INTERNAL, NAMELESS, Engine
 from lakelite.storage.files import LakePaths, data_file_name
 from lakelite.storage.leases import SessionLease
 from lakelite.storage.mirror import MIRROR
+from lakelite.storage.partitions import divided
 from lakelite.storage.saved import SavedRows
+from lakelite.storage.temporary import NOTHING, Temporaries
 from lakelite.transaction import changes as ch
 from lakelite.transaction.view import LakeView
 
@@ -27,6 +30,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 RESERVED_SCHEMAS = frozenset({RESERVED_SCHEMA, INTERNAL, NAMELESS, MIRROR, "information_schema", "pg_catalog", "memory", "system", "temp"})
+
+
+@dataclass(slots=True)
+class MergeReport:
+    """Of the last MERGE BRANCH of a connection: the rows that it found changed on both branches (`lake.merge_conflicts`; None: there are none),
+    and for each table its name, the rows added, updated, deleted and changed on both, and what else became of it."""
+
+    conflicts: SavedRows | None = None
+    lines: list[tuple[str, int, int, int, int, str]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -47,11 +59,16 @@ class Execution:
     lease: SessionLease
     versions: dict[int, LakeView]
     settings: Callable[[], list[tuple[str, str, str, str]]]
+    branch: int = MAIN_BRANCH_ID
+    named: dict[tuple[str, str], int] = field(default_factory=dict)  # what the transaction took a branch or tag to mean when it first named it
+    merge: MergeReport = field(default_factory=MergeReport)
     written: list[fragments.Staged] = field(default_factory=list)
     pinned: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what the user should know of the statement that runs, or ran last
     moving: dict[str, frozenset[int]] = field(default_factory=dict)  # views of past states that would be newer ones on a newer head → table ids
     views_read: dict[int, frozenset[str]] = field(default_factory=dict)  # view id → the queries that it had when something read it
+    temporaries: Temporaries = NOTHING  # what the connection has for itself, as the statement sees it
+    read_temporary: bool = False  # whether the statement that runs, or ran last, read any of that
     shown_as: Callable[[TableState], TableState] | None = None  # what a table is shown as, where a query is to see less of it
     _overlays: dict[int, tuple[ch.TableChange, TableState]] = field(default_factory=dict)
 
@@ -81,15 +98,19 @@ class Execution:
             self.lease.pin(version)
             self.pinned.append(version)
 
-    def place(self) -> fragments.Place:
+    def place(self, table: Table) -> fragments.Place:
         number = self.number()
-        return fragments.Place(self.paths, data_file_name(self.transaction_id, number), -number, self.limits)
+        limits = limits_of(table, self.limits)
+        return fragments.Place(self.paths, data_file_name(self.transaction_id, number), -number, limits, lambda: self.place(table))
 
-    def keep(self, staged: fragments.Staged | None) -> fragments.Staged | None:
-        """Remembers what was written, so that a rollback can remove it."""
-        if staged is not None:
-            self.written.append(staged)
-        return staged
+    def keep(self, table: Table, staged: fragments.Staged | None) -> tuple[fragments.Staged, ...]:
+        """What was written, as a fragment for each partition; it is remembered, so that a rollback can remove it."""
+        if staged is None:
+            return ()
+        self.written.append(staged)
+        parts = divided(self.engine, self.place(table), table, staged)
+        self.written[-1:] = parts
+        return parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +127,7 @@ class Done:
     """What a statement did. `rowcount`: -1 where none applies. `rows`: a DuckDB cursor with the result, or None.
 
     `again(rows_per_batch)` runs a query once more, as a stream; None where that could give other rows.
-    `constant`: the fragment of a statement that read nothing of the lake, which a replay uses again as it is.
+    `constant`: the fragments of a statement that read nothing of the lake, which a replay uses again as they are.
     `given`: the names, folded, of the columns that a caller's rows had. `tables`: the lake tables that it read; not `repeatable`: it
     also read what is the caller's. `returned`: what its RETURNING gives, or None.
     """
@@ -114,7 +135,7 @@ class Done:
     work: ch.Work
     rowcount: int = -1
     rows: duckdb.DuckDBPyConnection | None = None
-    constant: fragments.Staged | None = None
+    constant: tuple[fragments.Staged, ...] = ()
     is_constant: bool = False
     again: Callable[[int], Stream] | None = None
     given: frozenset[str] = frozenset()

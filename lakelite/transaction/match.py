@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from lakelite import deletion
+from lakelite.bounds import limits_of
 from lakelite.contents import TableState
 from lakelite.errors import Position, ProgrammingError
 from lakelite.language import statements as st
@@ -41,12 +42,12 @@ _FEW_DELETED = 0.2  # up to this share of deleted rows, reading them costs less 
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """`positions`: of the matched rows, by fragment id. `staged`: their new versions (None of a DELETE, or of no rows)."""
+    """`positions`: of the matched rows, by fragment id. `staged`: their new versions (none of a DELETE)."""
 
     positions: dict[int, BitMap]
     count: int
     reads: Reads
-    staged: fragments.Staged | None = None
+    staged: tuple[fragments.Staged, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +144,11 @@ def _updated(execution: Execution, work: ch.Work, table: Table, operation: st.Up
     inner = f"SELECT {address}, {new}{frame.matched}"
     if frame.sources:
         inner = _one_of_many(inner, [i for i, c in enumerate(table.columns) if fold(c.name) in assigned])
-    stored = ", ".join(f"{fragments.stored_value(table, c, f's._lake_{i}')} AS f{c.field_id}" for i, c in enumerate(table.columns))
-    outer = f"{frame.ctes} SELECT s._lake_s, s._lake_p, s._lake_r, {stored} FROM ({inner}) s"
-    columns = [(n, "BIGINT") for n in ("_lake_s", "_lake_p", "_lake_r")] + [(f"f{c.field_id}", c.stored.type) for c in table.columns]
     pairs = ", ".join(f"{quote(column)} = {value}" for column, value in assigned.items())
     source = f" FROM {frame.sources}" if frame.sources else ""
     text = f"{frame.ctes} UPDATE {execution.engine.stage(table)} AS {alias} SET {pairs}{source}{frame.condition}"
     with _bound_as(execution, text, call, first=_needs_binding(operation, frame.condition, *assigned.values())):
-        rows = execution.engine.held(outer, used_values(outer, call.values), columns, execution.limits.inline_rows)
+        rows = _few_versions(execution, table, inner, call, frame.ctes)
     if rows is None:
         return (
             _updated_many(execution, table, f"{frame.ctes} {inner}", scan, reads, call)
@@ -169,13 +167,18 @@ def _one_of_many(matches: str, assigned: Sequence[int]) -> str:
 
 def versions(execution: Execution, table: Table, sql: str, scan: Addressed, call: Call) -> Matched:
     """The rows whose addresses a SELECT gives as _lake_s, _lake_p and _lake_r, and their new versions, the values of which are _lake_0, …"""
-    stored = ", ".join(f"{fragments.stored_value(table, c, f's._lake_{i}')} AS f{c.field_id}" for i, c in enumerate(table.columns))
-    columns = [(n, "BIGINT") for n in ("_lake_s", "_lake_p", "_lake_r")] + [(f"f{c.field_id}", c.stored.type) for c in table.columns]
-    outer = f"SELECT s._lake_s, s._lake_p, s._lake_r, {stored} FROM ({sql}) s"
-    rows = execution.engine.held(outer, used_values(outer, call.values), columns, execution.limits.inline_rows)
+    rows = _few_versions(execution, table, sql, call)
     if rows is None:
         return _updated_many(execution, table, sql, scan, Reads(), call)
     return _updated_few(execution, table, rows, scan, Reads(), None)
+
+
+def _few_versions(execution: Execution, table: Table, sql: str, call: Call, ctes: str = "") -> pa.Table | None:
+    """What such a SELECT gives, values as they are stored; None if that is more than may lie inline."""
+    stored = ", ".join(f"{fragments.stored_value(table, c, f's._lake_{i}')} AS f{c.field_id}" for i, c in enumerate(table.columns))
+    columns = [(n, "BIGINT") for n in ("_lake_s", "_lake_p", "_lake_r")] + [(f"f{c.field_id}", c.stored.type) for c in table.columns]
+    text = f"{ctes} SELECT s._lake_s, s._lake_p, s._lake_r, {stored} FROM ({sql}) s"
+    return execution.engine.held(text, used_values(text, call.values), columns, limits_of(table, execution.limits).inline_rows)
 
 
 def _updated_few(execution: Execution, table: Table, rows: pa.Table, scan: Addressed, reads: Reads, state: TableState | None) -> Matched:
@@ -187,7 +190,7 @@ def _updated_few(execution: Execution, table: Table, rows: pa.Table, scan: Addre
             rows = rows.filter(_is_in(rows, alive, scan.fragments))
             positions = alive
     new_rows = rows.select(range(3, rows.num_columns)).append_column(f"f{ROW_ID_FIELD}", _row_ids(rows, scan.fragments))
-    staged = execution.keep(fragments.write_arrow(execution.engine, execution.place(), table, new_rows))
+    staged = execution.keep(table, fragments.write_arrow(execution.engine, execution.place(table), table, new_rows))
     return Matched(positions, rows.num_rows, reads, staged)
 
 
@@ -217,7 +220,7 @@ def _updated_many(execution: Execution, table: Table, sql: str, scan: Addressed,
             f"SELECT {columns}, coalesce(u._lake_r, m.first + u._lake_p) AS {_KEPT_ROW_ID}"
             f" FROM {_UPDATED} u JOIN (VALUES {firsts}) m(source, first) ON m.source = u._lake_s"
         )
-        staged = execution.keep(fragments.write(engine, execution.place(), table, rows, {}, row_id=_KEPT_ROW_ID))
+        staged = execution.keep(table, fragments.write(engine, execution.place(table), table, rows, {}, row_id=_KEPT_ROW_ID))
     finally:
         engine.run(f"DROP TABLE IF EXISTS {_UPDATED}")
     return Matched(positions, sum(map(len, positions.values())), reads, staged)

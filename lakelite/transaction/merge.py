@@ -11,21 +11,22 @@ of a clause are evaluated for its own rows only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 
 from lakelite.errors import IntegrityError, NotSupportedError, Position, ProgrammingError
 from lakelite.language import statements as st
-from lakelite.model import ROW_ID_FIELD, Column, Table, fold, quote
+from lakelite.model import ROW_ID_FIELD, Column, Fragment, Table, fold, quote
 from lakelite.storage import fragment as fragments
 from lakelite.storage.relations import relation
 from lakelite.storage.scan import Addressed
 from lakelite.transaction import changes as ch
-from lakelite.transaction import returning
+from lakelite.transaction import merge_target, returning
 from lakelite.transaction.execution import Call, Done, Execution, find_table
 from lakelite.transaction.match import TARGET, addresses, unqualified
+from lakelite.transaction.merge_target import Source
 from lakelite.transaction.source import Reads, execute, prepare, render, used_values
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ _SHOWN_COLUMNS = 3
 class _Frame:
     """The pieces of a MERGE over its target. `ctes`: the WITH in front; `target`, `source`: what their rows are called, quoted.
 
-    `condition`: of the join, ON or USING. `source_columns`: their names, once the source has been read.
+    `condition`: of the join, ON or USING. `source_columns`: their names; they and what `scan` reads are known once the source has been read.
     """
 
     execution: Execution
@@ -64,9 +65,11 @@ class _Frame:
 
     def render(self, sql: st.Sql) -> str:
         """A piece of the user's, in which the target and the source have names without a schema."""
-        text, named = render(self.execution, self.work, sql, self.call), self.operation.source_name
+        text = render(self.execution, self.work, sql, self.call)
         text = text if self.operation.alias else unqualified(text, self.table.schema_name, self.table.name)
-        return text if named.schema is None else unqualified(text, named.schema, named.name)
+        for named in (self.operation.source_name, *self.operation.joined):
+            text = text if named.schema is None else unqualified(text, named.schema, named.name)
+        return text
 
     def create(self, name: str, query: str) -> None:
         self.execution.engine.run(
@@ -89,8 +92,8 @@ class _Outcome:
 
     deleted: Mapping[int, BitMap]
     updated: Mapping[int, BitMap]
-    versions: fragments.Staged | None
-    inserted: fragments.Staged | None
+    versions: tuple[fragments.Staged, ...]
+    inserted: tuple[fragments.Staged, ...]
     count: int
 
 
@@ -124,11 +127,20 @@ def _change(frame: _Frame, changes: ch.ChangeSet, outcome: _Outcome) -> ch.Table
 
 
 def _frame(execution: Execution, work: ch.Work, table: Table, operation: st.Merge, call: Call) -> _Frame:
-    state = execution.state(work, table)
-    scan = execution.engine.addressed(state, state.fragments.values())
+    scan = execution.engine.addressed(execution.state(work, table), ())
     ctes = render(execution, work, operation.ctes, call) if operation.ctes else ""
     frame = _Frame(execution, work, table, operation, call, scan, ctes, f"USING ({', '.join(map(quote, operation.using))})")
     return frame if operation.on is None else replace(frame, condition=f"ON ({frame.render(operation.on)}\n)")
+
+
+def _scan(frame: _Frame, source: Source) -> Addressed:
+    """The rows of the target that a clause can be about."""
+    state, operation = frame.execution.state(frame.work, frame.table), frame.operation
+    fragments: Iterable[Fragment] = state.fragments.values()
+    if not frame.clauses("NOT MATCHED BY SOURCE"):
+        on = operation.using if operation.on is None else frame.render(operation.on)
+        fragments = merge_target.matched(frame.execution, state, operation.alias or frame.table.name, source, on)
+    return frame.execution.engine.addressed(state, fragments)
 
 
 def _reads(frame: _Frame) -> Reads:
@@ -162,12 +174,9 @@ def _temporary(frame: _Frame) -> Iterator[None]:
 
 def _with_rows(frame: _Frame) -> _Frame:
     """Makes the three tables. Returns the frame with the columns of the source."""
-    frame.create(_SOURCE, f"SELECT * FROM {render(frame.execution, frame.work, frame.operation.source, frame.call)}")
-    columns = relation(frame.execution.engine.work, f"FROM {_SOURCE}", {}).columns
-    if "rowid" in map(fold, columns):
-        hint = "give it another name in a query: MERGE INTO t USING (SELECT rowid AS r, … FROM …) AS s"
-        raise NotSupportedError('a column called "rowid" in the source of MERGE is not supported', hint=hint)
-    frame = replace(frame, source_columns=tuple(columns))
+    source = _read_source(frame)
+    columns = list(source.types)[: len(source.types) - len(frame.operation.joined)]
+    frame = replace(frame, source_columns=tuple(columns), scan=_scan(frame, source))
     targets = frame.table.columns
     kept = [f"_lake_scan._lake_{i}" for i in range(len(targets))] if frame.clauses("MATCHED") else []
     address = [f"_lake_scan.{name}" for name in _ADDRESS.split(", ")]
@@ -177,6 +186,32 @@ def _with_rows(frame: _Frame) -> _Frame:
     values = ", ".join(f"_lake_new._lake_{i} AS _lake_{i}" for i in range(len(targets)))
     frame.create(_ROWS, f"SELECT {_ADDRESS}, _lake_new.n AS _lake_n, _lake_new.message AS _lake_message, {values} FROM ({' UNION ALL '.join(found)})")
     return frame
+
+
+def _read_source(frame: _Frame) -> Source:
+    """Makes the table of the source. Of a join without an alias it also has the rows of each of its tables, as a STRUCT called as the table is,
+    so that table.column means what it does in the join."""
+    operation = frame.operation
+    source = render(frame.execution, frame.work, operation.source, frame.call)
+    if operation.joined:
+        _refuse_clash(frame, source)
+    frame.create(_SOURCE, f"SELECT *{''.join(f', {quote(named.name)}' for named in operation.joined)} FROM {source}")
+    found = merge_target.source_of(frame.execution, operation.source_name.name, _SOURCE)
+    if "rowid" in map(fold, found.types):
+        hint = "give it another name in a query: MERGE INTO t USING (SELECT rowid AS r, … FROM …) AS s"
+        raise NotSupportedError('a column called "rowid" in the source of MERGE is not supported', hint=hint)
+    return found
+
+
+def _refuse_clash(frame: _Frame, source: str) -> None:
+    """A table's name means a column of that name first."""
+    rows = f"{frame.ctes} SELECT * FROM {source}"
+    columns = set(map(fold, relation(frame.execution.engine.work, rows, used_values(rows, frame.call.values)).columns))
+    for named in frame.operation.joined:
+        if fold(named.name) in columns:
+            message = f'a join as the source of MERGE that has both a table and a column called "{named.name}"'
+            hint = f'give the join an alias: MERGE INTO t USING (… JOIN …) AS s, or the table "{named.name}" another one'
+            raise NotSupportedError(message, hint=hint, position=Position.at(frame.call.text, named.offset))
 
 
 def _scanned(frame: _Frame) -> str:
@@ -271,8 +306,8 @@ def _outcome(frame: _Frame) -> _Outcome:
         _refuse_twice(frame)
         updated = {k: left for k, p in updated.items() if (left := p - deleted[k] if k in deleted else p)}
         rows = f"{rows} AND {_NOT_DELETED.format(_is(frame, 'delete'))} QUALIFY row_number() OVER (PARTITION BY _lake_s, _lake_p) = 1"
-    versions = _staged(frame, rows, keeps_ids=True) if updated else None
-    inserted = _staged(frame, f"SELECT * FROM {_ROWS} WHERE {_is(frame, 'insert')}", keeps_ids=False) if counts["insert"] else None
+    versions = _staged(frame, rows, keeps_ids=True) if updated else ()
+    inserted = _staged(frame, f"SELECT * FROM {_ROWS} WHERE {_is(frame, 'insert')}", keeps_ids=False) if counts["insert"] else ()
     return _Outcome(deleted, updated, versions, inserted, sum(counts.values()))
 
 
@@ -319,7 +354,7 @@ def _raise_twice(frame: _Frame, source: int, position: int) -> NoReturn:
     raise ProgrammingError(f"MERGE would update a row of {frame.table.qualified} in several ways: {row}", hint=hint)
 
 
-def _staged(frame: _Frame, rows: str, *, keeps_ids: bool) -> fragments.Staged | None:
+def _staged(frame: _Frame, rows: str, *, keeps_ids: bool) -> tuple[fragments.Staged, ...]:
     """New versions with the row ids of the old ones, or new rows; inline where they are few."""
     execution, table = frame.execution, frame.table
     columns = [f"u._lake_{i} AS {quote(c.name)}" for i, c in enumerate(table.columns)]
@@ -335,6 +370,6 @@ def _staged(frame: _Frame, rows: str, *, keeps_ids: bool) -> fragments.Staged | 
         types.append((f"f{ROW_ID_FIELD}", "BIGINT"))
     few = execution.engine.held(f"SELECT {', '.join(stored)} FROM {source}", {}, types, execution.limits.inline_rows)
     if few is not None:
-        return execution.keep(fragments.write_arrow(execution.engine, execution.place(), table, few))
+        return execution.keep(table, fragments.write_arrow(execution.engine, execution.place(table), table, few))
     query, kept = f"SELECT {', '.join(columns)} FROM {source}", _KEPT_ROW_ID if keeps_ids else None
-    return execution.keep(fragments.write(execution.engine, execution.place(), table, query, {}, row_id=kept))
+    return execution.keep(table, fragments.write(execution.engine, execution.place(table), table, query, {}, row_id=kept))

@@ -13,10 +13,12 @@ from lakelite.language.parse import mentions
 from lakelite.language.tokens import lex, unquote
 from lakelite.model import MAIN_SCHEMA, Table, fold
 from lakelite.storage.engine import Engine
+from lakelite.storage.temporary import NOTHING, Temporaries, Temporary
 
 _PART = re.compile(r'"((?:[^"]|"")*)"|([^\s".]+)')
 _QUALIFIED = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*")
 _STRING = re.compile(r"'((?:[^']|'')*)'")
+_FILE_NAME = re.compile(r"""['"][^'"]*[./][^'"]*['"]|\.\s*(?:parquet|[ct]sv|json|jsonl|ndjson|gz|zst)\b""", re.IGNORECASE)
 _FILE_FUNCTION = re.compile(r"\b(read_\w+|\w*parquet_scan|glob|sniff_csv|parquet_\w+)\s*\(", re.IGNORECASE)
 
 
@@ -24,33 +26,45 @@ _FILE_FUNCTION = re.compile(r"\b(read_\w+|\w*parquet_scan|glob|sniff_csv|parquet
 class Named:
     """`relations`: tables and views by id, the `certain` ones of which are read for sure. `others`: names of nothing in the lake.
 
-    `external`: files are read.
+    `external`: files are read. `temporary`: what the connection has for itself.
     """
 
     relations: dict[int, Table]
     certain: frozenset[int]
     others: list[str]
     external: bool
+    temporary: tuple[Temporary, ...] = ()
 
 
-def named_in(engine: Engine, namespace: Namespace, text: str, schema: str = MAIN_SCHEMA) -> Named:
-    """What `text` names. `schema`: where a name without one is looked for first, as DuckDB does for the query of a view in that schema."""
+def named_in(
+    engine: Engine, namespace: Namespace, text: str, schema: str = MAIN_SCHEMA, temporaries: Temporaries = NOTHING, *, of_lake: bool = False
+) -> Named:
+    """What `text` names. `schema`: where a name without one is looked for first, as DuckDB does for the query of a view in that schema.
+
+    `of_lake`: it is the query of a view of the lake, for which what a temporary table hides has to be there as well.
+    """
     names = engine.table_names(_without_parameters(text))
     if names is None:
-        return _mentioned(namespace, text)
+        return _mentioned(namespace, text, temporaries)
     found: dict[int, Table] = {}
     others: list[str] = []
+    temporary = _temporary_by_string(temporaries, text)
     external = bool(_FILE_FUNCTION.search(text))
     for name in names:
         parts = _split(name)
+        hiding = temporaries.find(parts[-2] if len(parts) > 1 else None, parts[-1])
+        if hiding is not None:
+            temporary.append(hiding)
+            if not of_lake:
+                continue
         relation = _find(namespace, parts, schema)
         if relation is not None:
             found[relation.table_id] = relation
         elif "." in parts[-1] or "/" in parts[-1]:
             external = True
-        elif len(parts) == 1:
+        elif len(parts) == 1 and hiding is None:
             others.append(parts[0])
-    return Named({**_by_string(namespace, text), **found}, frozenset(found), others, external)
+    return Named({**_by_string(namespace, text), **found}, frozenset(found), others, external, tuple(dict.fromkeys(temporary)))
 
 
 def views_mentioned(namespace: Namespace, text: str) -> frozenset[str]:
@@ -73,13 +87,24 @@ def _find(namespace: Namespace, parts: list[str], schema: str) -> Table | None:
     return namespace.find(schema, parts[0]) or namespace.find(None, parts[0])
 
 
-def _mentioned(namespace: Namespace, text: str) -> Named:
+def _mentioned(namespace: Namespace, text: str, temporaries: Temporaries) -> Named:
     mentioned, by_string = mentions(text), _by_string(namespace, text)
     is_any = not mentioned.isdisjoint(("query", "query_table"))  # they read by a text that only the run makes
     words = {unquote(text[token.start : token.end]) for token in lex(text) if token.kind in ("word", "quoted")}
     others = sorted(word for word in words if namespace.find(None, word) is None)
     found = {t.table_id: t for t in namespace.tables.values() if is_any or fold(t.name) in mentioned or t.table_id in by_string}
-    return Named(found, frozenset(), others, external=True)
+    temporary = [one for name, one in temporaries.by_name.items() if is_any or name in mentioned]
+    hidden = {one.name for one in temporary}
+    others = [word for word in others if fold(word) not in map(fold, hidden)]
+    external = is_any or bool(_FILE_FUNCTION.search(text)) or bool(_FILE_NAME.search(text))
+    return Named(found, frozenset(), others, external, tuple(dict.fromkeys([*temporary, *_temporary_by_string(temporaries, text)])))
+
+
+def _temporary_by_string(temporaries: Temporaries, text: str) -> list[Temporary]:
+    if not temporaries.by_name or "'" not in text or "(" not in text:
+        return []
+    words = {fold(word.replace("''", "'")) for word in _STRING.findall(text)}
+    return [one for name, one in temporaries.by_name.items() if name in words or not words.isdisjoint((f"main.{name}", f"temp.{name}"))]
 
 
 def _without_parameters(text: str) -> str:

@@ -17,14 +17,14 @@ from lakelite.catalog.store import OF_TABLE, Writer
 from lakelite.composition import Composition
 from lakelite.contents import Clutter, TableState
 from lakelite.errors import InternalError
-from lakelite.model import MAIN_BRANCH, Column, Field, Table
+from lakelite.model import Column, Field, Table
 from lakelite.storage.fragment import Staged
 from lakelite.transaction.changes import ChangeSet, TableChange
 from lakelite.transaction.resolve import Resolution
 
 _DATA_KINDS = frozenset({"append", "delete", "update", "overwrite", "supersede"})
 _NOTHING = Clutter(0, 0, 0, 0)
-_DESCRIBING = ("end_view", "end_comments")
+_DESCRIBING = ("end_view", "end_comments", "end_options", "end_partition_keys")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,7 @@ class Record:
     statements: tuple[str, ...]
     isolation: str
     now_us: int
+    branch_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +55,12 @@ class Published:
 def publish(
     writer: Writer, record: Record, changes: ChangeSet, heads: Mapping[int, TableState], head: int, ledger: Iterable[Resolution]
 ) -> Published:
-    """Writes snapshot `head + 1`. `heads`: the head's state of every table that `changes` touches and did not create."""
-    snapshot = head + 1
+    """Writes the snapshot behind `head`. `heads`: the head's state of every table that `changes` touches and did not create."""
+    snapshot = writer.reserve("snapshot", 1)
     writer.run(
-        "add_snapshot", snapshot=snapshot, parent=head, branch=MAIN_BRANCH, now_us=record.now_us, author=record.author, message=record.message,
-        operation=record.operation, statements=json.dumps(record.statements), isolation=record.isolation, base=record.base_snapshot_id,
+        "add_snapshot", snapshot=snapshot, parent=head, merged=changes.merged, branch=record.branch_id, now_us=record.now_us,
+        author=record.author, message=record.message, operation=record.operation, statements=json.dumps(record.statements),
+        isolation=record.isolation, base=record.base_snapshot_id,
         attempts=record.attempts, transaction_id=record.transaction_id, blind=int(changes.blind and changes.writes),
     )  # fmt: skip
     _schemas(writer, snapshot, changes)
@@ -87,7 +89,8 @@ def publish(
 
 def _schemas(writer: Writer, snapshot: int, changes: ChangeSet) -> None:
     for schema in changes.schemas_created.values():
-        writer.run("add_schema", schema_id=schema.schema_id, name=schema.name, snapshot=snapshot)
+        writer.run("add_schema", schema_id=schema.schema_id, name=schema.name)
+        writer.run("add_schema_life", schema_id=schema.schema_id, snapshot=snapshot)
     created_or_dropped = any({"create", "drop", "rename"} & c.kinds for c in changes.tables.values())
     if changes.schemas_created or changes.schemas_dropped or created_or_dropped:
         writer.run("add_effect", snapshot=snapshot, table_id=None, kinds="namespace", rows_added=0, rows_removed=0)
@@ -99,7 +102,8 @@ def _table(
     """Writes the change of one table; `head` is None where it neither deletes nor is based on a table."""
     table = change.table
     if change.created:
-        writer.run("add_table", table_id=table.table_id, snapshot=snapshot)
+        writer.run("add_table", table_id=table.table_id)
+        writer.run("add_table_life", table_id=table.table_id, snapshot=snapshot)
         writer.run("add_table_name", table_id=table.table_id, schema_id=table.schema_id, name=table.name, snapshot=snapshot)
         _add_columns(writer, snapshot, table)
         _describe(writer, snapshot, table)
@@ -116,10 +120,10 @@ def _table(
         if "rename" in change.kinds:
             writer.run("end_table_name", table_id=table.table_id, snapshot=snapshot)
             writer.run("add_table_name", table_id=table.table_id, schema_id=table.schema_id, name=table.name, snapshot=snapshot)
-    before, clutter_before = (head.row_count, head.clutter) if head is not None else _live_rows(writer, table)
+    before, clutter_before = (head.row_count, head.clutter) if head is not None else _live_rows(writer, table, snapshot)
     removed = _delete(writer, snapshot, change, head) if head is not None else 0
     ids = _append(writer, snapshot, change)
-    after, clutter = _live_rows(writer, table)
+    after, clutter = _live_rows(writer, table, snapshot)
     if after != before + change.rows_added - removed:
         what = f"{before} + {change.rows_added} - {removed} were expected"
         raise InternalError(f"{table.qualified} would hold {after} rows; {what}; nothing was committed")
@@ -127,9 +131,9 @@ def _table(
     return ids, (clutter_before, clutter)
 
 
-def _live_rows(writer: Writer, table: Table) -> tuple[int, Clutter]:
+def _live_rows(writer: Writer, table: Table, snapshot: int) -> tuple[int, Clutter]:
     """The live rows that the catalog counts for a table, and what upkeep goes by."""
-    physical, deleted, inline, rows, files = writer.row("row_counts", table_id=table.table_id)
+    physical, deleted, inline, rows, files = writer.row("row_counts", table_id=table.table_id, snapshot=snapshot)
     return physical - deleted, Clutter(inline, rows, files, deleted)
 
 
@@ -155,7 +159,7 @@ def _add_columns(writer: Writer, snapshot: int, table: Table) -> None:
 
 
 def _describe(writer: Writer, snapshot: int, table: Table) -> None:
-    """The query of a view, and comments."""
+    """The query of a view, comments, options and partitioning."""
     if table.view is not None:
         names, comments = json.dumps(table.view.names), json.dumps(table.view.comments)
         writer.run("add_view", table_id=table.table_id, text=table.view.query, names=names, comments=comments, snapshot=snapshot)
@@ -163,6 +167,13 @@ def _describe(writer: Writer, snapshot: int, table: Table) -> None:
     for field_id, comment in commented:
         if comment is not None:
             writer.run("add_comment", table_id=table.table_id, field_id=field_id, comment=comment, snapshot=snapshot)
+    for name, value in table.options:
+        writer.run("add_option", table_id=table.table_id, name=name, value=value, snapshot=snapshot)
+    for position, key in enumerate(table.partitioning):
+        writer.run(
+            "add_partition_key", table_id=table.table_id, position=position, field_id=key.field_id, transform=key.transform,
+            buckets=key.buckets, snapshot=snapshot,
+        )  # fmt: skip
 
 
 def _drop(writer: Writer, snapshot: int, table_id: int) -> None:
@@ -235,8 +246,16 @@ def _add_fragment(writer: Writer, snapshot: int, staged: Staged) -> int:
         sha256=fragment.sha256, first_row_id=fragment.first_row_id or writer.reserve("row", fragment.row_count),
         has_row_ids=int(fragment.has_row_ids), snapshot=snapshot,
     )  # fmt: skip
+    writer.run("add_fragment_life", fragment_id=fragment_id, table_id=fragment.table_id, snapshot=snapshot)
     if staged.ipc is not None:
         writer.run("add_inline_rows", fragment_id=fragment_id, ipc=staged.ipc)
+    writer.run_many(
+        "add_adopted_column",
+        (
+            {"table_id": fragment.table_id, "fragment_id": fragment_id, "field_id": c.field_id, "name": c.name, "value": c.value, "type": c.type}
+            for c in fragment.columns
+        ),
+    )
     writer.run_many(
         "add_statistics",
         (
@@ -247,6 +266,11 @@ def _add_fragment(writer: Writer, snapshot: int, staged: Staged) -> int:
             for s in fragment.statistics
         ),
     )  # fmt: skip
+    for position, (key, value) in enumerate(fragment.partition):
+        writer.run(
+            "add_partition_value", fragment_id=fragment_id, position=position, field_id=key.field_id, transform=key.transform,
+            buckets=key.buckets, value=value,
+        )  # fmt: skip
     return fragment_id
 
 

@@ -22,10 +22,12 @@ from lakelite.language.tokens import without_leading_comments
 from lakelite.transaction import keys, resolve
 from lakelite.transaction.binding import names_at
 from lakelite.transaction.changes import REDEFINING, Work
+from lakelite.transaction.conflicts import differing as conflicts_of
 from lakelite.transaction.delta import Delta
+from lakelite.transaction.meetings import Candidate, Effect, Winner
 from lakelite.transaction.rebase import Rebased, delta_of, rebase
 from lakelite.transaction.record import Differing, Event, Failed, Logged, Undone, looks, returning
-from lakelite.transaction.resolve import Candidate, Effect, Resolution, Verdict, Winner
+from lakelite.transaction.resolve import Resolution, Verdict
 from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.unaffected import is_unaffected
 from lakelite.transaction.view import LakeView
@@ -63,11 +65,11 @@ class Step:
 
 def meet(tx: Transaction, catalog: Catalog) -> Step:
     """How to get to the head, past everything that landed since the base; raises where it is a conflict."""
-    head = tx.base.advanced(catalog.head())
+    head = tx.base.advanced(catalog.head(tx.execution.branch))
     statement = "; ".join(without_leading_comments(entry.call.text) for entry in tx.log)
     won = _winners(catalog, tx.base.snapshot_id, head.snapshot_id) if head is not tx.base else []
     candidate = _candidate(tx, head, won, statement)
-    if len(won) != head.snapshot_id - tx.base.snapshot_id:
+    if won and won[0].parent_id != tx.base.snapshot_id:
         return Step(head, head.namespace, candidate, won, _expired(tx, statement))
     verdict = resolve.verdict(candidate, won, head.namespace)
     if won:
@@ -171,10 +173,7 @@ def _winners(catalog: Catalog, base: int, head: int) -> list[Winner]:
             namespace.add(snapshot_id)
         else:
             effects.setdefault(snapshot_id, {})[table_id] = Effect(frozenset(kinds.split(",")), added, removed)
-    return [
-        Winner(r[0], r[1], r[2], r[3], r[4], bool(r[5]), r[6], effects.get(r[0], {}), r[0] in namespace)
-        for r in catalog.rows("winners", base=base, head=head)
-    ]
+    return [Winner.of_row(r, effects.get(r[0], {}), r[0] in namespace) for r in catalog.rows("winners", base=base, head=head)]
 
 
 def _expired(tx: Transaction, statement: str) -> Verdict:
@@ -236,7 +235,7 @@ def _raise_conflicts(tx: Transaction, verdict: Verdict) -> None:
 
 def _raise_if(tx: Transaction, step: Step, differing: list[Differing]) -> None:
     if differing:
-        conflicts = resolve.differing(step.candidate, step.winners, step.namespace, differing)
+        conflicts = conflicts_of(step.candidate, step.winners, step.namespace, differing)
         raise _raised(tx, tuple(_with_row_ids(tx.execution.catalog, tx, c) for c in conflicts))
 
 
@@ -255,7 +254,7 @@ def _with_row_ids(catalog: Catalog, tx: Transaction, conflict: Conflict) -> Conf
     table = next((t for t in tx.base.namespace.by_id.values() if t.qualified == conflict.table), None)
     if table is None or not conflict.rows:
         return conflict
-    before, after = (catalog.table_state(table, conflict.winner_snapshot_id - i) for i in (1, 0))
+    before, after = (catalog.table_state(table, one) for one in catalog.row("with_parent", snapshot=conflict.winner_snapshot_id))
     found: list[int] = []
     for fragment_id, fragment in before.fragments.items():
         if fragment.has_row_ids or len(found) >= SHOWN_KEYS:

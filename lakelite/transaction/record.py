@@ -13,6 +13,7 @@ from lakelite.language.parse import mentions
 from lakelite.model import Table, fold
 from lakelite.storage.fragment import Staged
 from lakelite.storage.saved import SavedRows
+from lakelite.storage.temporary import NOTHING, Temporaries
 from lakelite.transaction.changes import Work
 from lakelite.transaction.execution import Call
 from lakelite.transaction.view import LakeView
@@ -22,15 +23,15 @@ from lakelite.transaction.view import LakeView
 class Logged:
     """A statement that wrote. `many`: the parameter sets of an executemany. `table`: its target, as it was then.
 
-    `constant`: the fragment of one that read nothing of the lake (`is_constant`), which is used again as it is. `given`: the names,
+    `constant`: the fragments of one that read nothing of the lake (`is_constant`), which are used again as they are. `given`: the names,
     folded, of the columns that a caller's rows had. Not `repeatable`: it read what is the caller's. `tables`: the lake tables whose rows
-    decided what it wrote and what it gave back. `returned`: what its RETURNING gave, or None.
+    decided what it wrote and what it gave back. `returned`: what its RETURNING gave, or None. `temporaries`: those that it saw.
     """
 
     operation: st.Operation
     call: Call
     many: Sequence[Mapping[str, Any]] | None
-    constant: Staged | None
+    constant: tuple[Staged, ...]
     is_constant: bool
     rowcount: int
     table: Table | None
@@ -38,6 +39,7 @@ class Logged:
     repeatable: bool = True
     tables: frozenset[int] = frozenset()
     returned: SavedRows | None = None
+    temporaries: Temporaries = NOTHING
 
     @property
     def target(self) -> frozenset[int]:
@@ -47,17 +49,20 @@ class Logged:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """A query whose rows were handed out. `view`, `work`: what it saw. `tables`: the lake tables that it read.
+    """A query whose rows were handed out, or a statement that put rows of the lake into a temporary table, which is the same.
 
-    Not `repeatable`: it also read what is the caller's.
+    `view`, `work`, `temporaries`: what it saw. `tables`: the lake tables that it read. Not `repeatable`: it also read what is the caller's.
+    `sets`: the parameter sets of a statement that changed a temporary table.
     """
 
-    operation: st.Query | st.CopyTo
+    operation: st.Operation
     call: Call
     view: LakeView
     work: Work
     tables: frozenset[int]
     repeatable: bool
+    temporaries: Temporaries = NOTHING
+    sets: Sequence[Mapping[str, Any]] = ()
 
     @property
     def saw_own(self) -> bool:
@@ -77,6 +82,7 @@ class Failed:
     text: str
     sets: Sequence[Mapping[str, Any]]
     error: str
+    temporaries: Temporaries = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +177,7 @@ def undone(events: Sequence[Event], *, whole: bool) -> list[Event]:
 def constants(events: Iterable[Event]) -> Iterator[Staged]:
     """The fragments that running again uses as they are."""
     for event in events:
-        if isinstance(event, Logged) and event.constant is not None:
-            yield event.constant
+        if isinstance(event, Logged):
+            yield from event.constant
         elif isinstance(event, Undone):
             yield from constants(event.events)

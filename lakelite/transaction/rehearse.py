@@ -12,8 +12,9 @@ from typing import Any
 from lakelite.catalog.store import Catalog
 from lakelite.errors import Conflict, Error, TransactionConflict
 from lakelite.mapping.ours import mapped
+from lakelite.transaction.meetings import Winner
 from lakelite.transaction.reconcile import meet, take
-from lakelite.transaction.resolve import Resolution, Winner
+from lakelite.transaction.resolve import Resolution
 from lakelite.transaction.transaction import Transaction
 
 COLUMNS = (

@@ -20,7 +20,7 @@ from lakelite.transaction.view import LakeView
 
 
 def restore_table(execution: Execution, work: ch.Work, operation: st.RestoreTable, call: Call) -> Done:
-    """The rows and the columns of the version, with their types, defaults, constraints and comments; the table's name stays that of now."""
+    """The rows and the columns of the version, with types, defaults, constraints, comments and partitioning; name and options stay those of now."""
     _, view = versions.lake_at(execution, operation.version, call)
     table = _current(work, view, operation, call)
     past = view.namespace.by_id.get(table.table_id)
@@ -30,7 +30,7 @@ def restore_table(execution: Execution, work: ch.Work, operation: st.RestoreTabl
     kept = {k for k in then.fragments if k in now.fragments and _dead(then, k) == _dead(now, k)}
     back = {k: _put_back(execution, then, k) for k in then.fragments if k not in kept}
     change = _overwritten(work.changes.change_of(table), now, then, kept, back)
-    restored = replace(table, columns=past.columns, constraints=past.constraints, comment=past.comment)
+    restored = replace(table, columns=past.columns, constraints=past.constraints, comment=past.comment, partitioning=past.partitioning)
     if restored != table:
         change = replace(change, table=restored, kinds=change.kinds | {"schema"})
     changes = work.changes.with_reads(frozenset({table.table_id}), call.text).with_change(change)
@@ -47,8 +47,8 @@ def _overwritten(change: ch.TableChange, now: TableState, then: TableState, kept
 
 
 def _put_back(execution: Execution, then: TableState, fragment_id: int) -> Staged:
-    staged = fragments.put_back(execution.place(), then.fragments[fragment_id], execution.catalog.inline_rows)
-    execution.keep(staged)
+    staged = fragments.put_back(execution.place(then.table), then.fragments[fragment_id], execution.catalog.inline_rows)
+    execution.written.append(staged)
     return staged
 
 

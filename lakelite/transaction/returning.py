@@ -7,7 +7,7 @@ handed out only when nothing can change it any more, and may have to be compared
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -35,7 +35,7 @@ _ACTION = "merge_action"
 
 
 def of_new_rows(
-    execution: Execution, work: ch.Work, table: Table, operation: st.Insert | st.Update, call: Call, new: Staged | None
+    execution: Execution, work: ch.Work, table: Table, operation: st.Insert | st.Update, call: Call, new: Sequence[Staged]
 ) -> SavedRows | None:
     """What the RETURNING of a statement gives of the rows that it wrote; None: it has none."""
     if operation.returning is None:
@@ -69,7 +69,7 @@ def of_written(execution: Execution, before: ch.Work, after: ch.Work, table: Tab
 
 def of_merged(
     execution: Execution, work: ch.Work, state: TableState, operation: st.Merge, call: Call,
-    written: Mapping[str, Staged | None], deleted: Mapping[int, BitMap],
+    written: Mapping[str, Sequence[Staged]], deleted: Mapping[int, BitMap],
 ) -> SavedRows | None:  # fmt: skip
     """What the RETURNING of a MERGE gives of the rows that it wrote, by action, and of those of `state` that it deleted; None: it has none.
 
@@ -81,7 +81,7 @@ def of_merged(
     wanted = of_target(render(execution, work, operation.returning, call), table, alias)
     name = quote(alias or table.name)
     with ExitStack() as stack:
-        parts = {action: stack.enter_context(_rows_of(execution.engine, table, new, action)) for action, new in written.items() if new is not None}
+        parts = {action: stack.enter_context(_rows_of(execution.engine, table, new, action)) for action, new in written.items() if new}
         if deleted:
             parts["DELETE"] = stack.enter_context(_rows_at(execution.engine, state, deleted))
         nothing = {} if parts else {"": f"SELECT * FROM {execution.engine.stage(table)} WHERE false"}
@@ -126,15 +126,16 @@ def _columns(execution: Execution, table: Table, name: str, wanted: str) -> Colu
 
 
 @contextmanager
-def _rows_of(engine: Engine, table: Table, new: Staged | None, part: str = "") -> Iterator[str]:
-    """A SELECT of the rows of a staged fragment; within the block. Few rows are taken as they are, which spares the cache."""
-    if new is None or new.ipc is None:
-        yield engine.relation(TableState(table, {} if new is None else {new.fragment.fragment_id: new.fragment}, {}))
+def _rows_of(engine: Engine, table: Table, new: Sequence[Staged], part: str = "") -> Iterator[str]:
+    """A SELECT of the rows of staged fragments; within the block. Few rows are taken as they are, which spares the cache."""
+    ipc = next((s.ipc for s in new), None)  # inline rows are in one fragment
+    if ipc is None:
+        yield engine.relation(TableState(table, {s.fragment.fragment_id: s.fragment for s in new}, {}))
         return
     import pyarrow as pa
 
     columns = (f"{decode(f'f{c.field_id}::{c.stored.type}', c.type)} AS {quote(c.name)}" for c in table.visible)
-    with _registered(engine, pa.ipc.open_stream(new.ipc).read_all(), f"{_HERE}{part.lower()}") as here:
+    with _registered(engine, pa.ipc.open_stream(ipc).read_all(), f"{_HERE}{part.lower()}") as here:
         yield f"SELECT {', '.join(columns)} FROM {here}"
 
 

@@ -154,12 +154,15 @@ _ROWS_CHANGED = frozenset({"append", "delete", "update", "overwrite"})
 def _read(execution: Execution, table: Table, first: int, last: int, position: Position) -> tuple[Happened, frozenset[int]]:
     """What happened, and the snapshots that may have put rows back as they were. OperationalError: some of it has expired."""
     catalog = execution.catalog
-    born = int(catalog.row("table_born", table_id=table.table_id)[0])
+    born, of_branch, parent = catalog.row("table_born", table_id=table.table_id, snapshot=last)
+    if born == of_branch and parent is not None and first <= born:  # it came with the branch, which adds no row
+        message = f"the branch of version {last} begins with version {born}: what led to its version {parent} is on the branch that it was made from"
+        raise ProgrammingError(message, hint=f"ask for the changes from version {born + 1} on, and there up to version {parent}", position=position)
     needed = born if first <= born else first - 1
     execution.pin(needed)
     kinds = history.kinds(catalog, table, first, last)
     found = history.lives(catalog, table, first, last)
-    oldest = max(catalog.row("oldest_kept", table_id=table.table_id))
+    oldest = max(catalog.row("removed_before", table_id=table.table_id, snapshot=last))
     if needed < oldest:  # asked behind the reading: VACUUM may have come between
         message = f"the changes of {table.qualified} in version {first} have expired; the oldest kept ones are those of version {oldest + 1}"
         raise OperationalError(message, hint="DESCRIBE HISTORY lists the kept versions", position=position)

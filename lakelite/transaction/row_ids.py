@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lakelite import deletion
 from lakelite.contents import TableState
 from lakelite.deletion import DeletionVector
+from lakelite.model import ROW_ID_FIELD, Fragment
 from lakelite.transaction.execution import Execution
 
 if TYPE_CHECKING:
@@ -96,3 +97,31 @@ def _addresses(execution: Execution, state: TableState) -> _Addresses:
     scan = execution.engine.addressed(state, state.fragments.values())
     rows = execution.engine.work.execute(f"SELECT {scan.source}, {scan.position}, {scan.row_id} FROM ({scan.sql})").fetchnumpy()
     return _Addresses(rows, scan)
+
+
+def places(execution: Execution, state: TableState, ids: NDArray[Any]) -> dict[int, BitMap]:
+    """The positions, by fragment id, of the live rows of `state` whose row id, stored or not, is among `ids` (sorted, without doubles)."""
+    import numpy as np
+
+    found: dict[int, BitMap] = {}
+    for fragment_id, fragment in state.fragments.items():
+        if not fragment.has_row_ids:
+            low, high = np.searchsorted(ids, (fragment.first_row_id, fragment.first_row_id + fragment.row_count))
+            if high > low:
+                found[fragment_id] = deletion.positions_of(ids[low:high] - fragment.first_row_id) & state.alive(fragment_id)
+    stored = {k: state.alive(k) for k, f in state.fragments.items() if f.has_row_ids and _may_have(f, ids)}
+    if stored:
+        rows = _addresses(execution, only(state, stored))
+        wanted = np.isin(np.where(rows.has_id, rows.ids, rows.firsts + rows.positions), ids)
+        for k in np.unique(rows.fragments[wanted]):
+            found[int(k)] = deletion.positions_of(rows.positions[wanted & (rows.fragments == k)])
+    return {k: positions for k, positions in found.items() if positions}
+
+
+def _may_have(fragment: Fragment, ids: NDArray[Any]) -> bool:
+    """Whether one of `ids` may be stored in a fragment, by its statistics; where ids are missing there, they follow from the position."""
+    known = next((s for s in fragment.statistics if s.field_id == ROW_ID_FIELD), None)
+    if known is None or known.minimum is None or known.maximum is None or known.null_count != 0:
+        return True
+    low, high = ids.searchsorted(int(known.minimum)), ids.searchsorted(int(known.maximum), side="right")
+    return bool(high > low)

@@ -8,7 +8,7 @@ from typing import Any
 from lakelite.errors import NotSupportedError
 from lakelite.language import statements as st
 from lakelite.storage import fragment as fragments
-from lakelite.transaction import alter, constraints, define, describe, execute, merge, restore
+from lakelite.transaction import alter, constraints, define, describe, execute, merge, merge_branch, restore
 from lakelite.transaction import changes as ch
 from lakelite.transaction.execution import Call, Done, Execution
 
@@ -33,7 +33,9 @@ HANDLERS: dict[type, Callable[[Execution, ch.Work, Any, Call], Done]] = {
     st.RenameView: describe.rename_view,
     st.CommentOn: describe.comment_on,
     st.AlterTable: alter.alter_table,
+    st.TuneTable: alter.tune_table,
     st.RestoreTable: restore.restore_table,
+    st.MergeBranch: merge_branch.merge_branch,
 }
 READS_ONLY = (st.Query, st.CopyTo)
 
@@ -55,7 +57,7 @@ def run(execution: Execution, work: ch.Work, operation: st.Operation, call: Call
     return done
 
 
-def again(execution: Execution, work: ch.Work, operation: st.Operation, call: Call, staged: fragments.Staged | None, rowcount: int) -> Done:
+def again(execution: Execution, work: ch.Work, operation: st.Operation, call: Call, staged: tuple[fragments.Staged, ...], rowcount: int) -> Done:
     """The replay of a statement that read nothing of the lake: the rows of its first run, as they were, beside those that are there now."""
     done = execute.again(work, operation, call, staged, rowcount)
     constraints.check_statement(execution, work, done.work, operation)

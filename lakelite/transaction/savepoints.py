@@ -13,17 +13,19 @@ from lakelite.errors import Position, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.mapping.names import did_you_mean
 from lakelite.model import fold
+from lakelite.storage.temporary import Temporaries
 from lakelite.transaction.changes import Work
 from lakelite.transaction.execution import Call
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Where a transaction stood: its state, and how many events of its record and written fragments there were."""
+    """Where a transaction stood: its state, how many events of its record and written fragments there were, and the temporary tables."""
 
     work: Work
     events: int
     written: int
+    temporaries: Temporaries
 
 
 @dataclass(frozen=True, slots=True)

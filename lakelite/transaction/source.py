@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from lakelite.catalog.system import METADATA
 from lakelite.errors import NotSupportedError, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.language.tokens import lex, unquote
@@ -92,18 +93,31 @@ def _refuse_internal(text: str) -> None:
             raise ProgrammingError(f'schema "{name}" is reserved: it holds no tables of yours', hint="SHOW ALL TABLES lists the tables of this lake")
 
 
-def prepare(execution: Execution, work: ch.Work, text: str, cursor: duckdb.DuckDBPyConnection | None = None, *, once: bool = False) -> Reads:
+def prepare(
+    execution: Execution,
+    work: ch.Work,
+    text: str,
+    cursor: duckdb.DuckDBPyConnection | None = None,
+    *,
+    once: bool = False,
+    values: Mapping[str, Any] | None = None,
+) -> Reads:
     """Makes what `text` names visible to DuckDB: the lake's tables and views, as the transaction sees them, and the caller's; says which they are.
 
     `cursor`: one that will run the text once and never again. Without it, it is the engine's, as often as need be: then the rows
     of a caller's reader are taken into memory, unless with `once` no lake table is read, so that nothing can make it run again.
+    `values`: the parameters, where what will run has the scans of this text and no others.
     """
     if not QUERY_WORD.search(text):
         return Reads()  # nothing in it can name a table
     engine = execution.engine
     found = views.found_in(execution, work.namespace, text)
     frames = engine.frames.named(found.others)  # before any view is made: to open a reader may run a query of this very connection
-    texts = prepare_found(execution, work, found, text)
+    texts = prepare_found(execution, work, found, text, values)
+    described = bool(execution.temporaries.by_name) and any(map(METADATA.search, texts))
+    shown = views.all_temporary(execution, work) if described else found.temporary
+    engine.temporary.show(cursor or engine.work, shown, found.temporary, described=described)
+    execution.read_temporary = execution.read_temporary or bool(found.temporary)
     past = frozenset[int]().union(*(ids for name, ids in execution.moving.items() if any(name in each for each in texts)))
     read = frozenset(found.tables) | frozenset(found.views) | past
     if cursor is None and (read or not once):
@@ -113,12 +127,12 @@ def prepare(execution: Execution, work: ch.Work, text: str, cursor: duckdb.DuckD
     return Reads(read, found.external or bool(frames), bool(frames), streams)
 
 
-def prepare_found(execution: Execution, work: ch.Work, found: views.Found, text: str) -> list[str]:
-    """Makes what was found in `text` visible, and system views that it names; the text, and those of the views."""
-    texts = [text, *(view.text for view in found.views.values())]
+def prepare_found(execution: Execution, work: ch.Work, found: views.Found, text: str, values: Mapping[str, Any] | None = None) -> list[str]:
+    """Makes what was found in `text` visible, and system views that it names; the text, and those of the views. `values` as in `prepare`."""
+    texts = [text, *(view.text for view in found.views.values()), *(one.text for one in found.temporary if one.is_view)]
     for each in texts:
         system_views.prepare(execution, work, each)
-    views.show(execution, work, found)
+    views.show(execution, work, found, None if values is None else Call(text, values))
     return texts
 
 

@@ -53,6 +53,11 @@ def _refuse_unseen(text: str) -> None:
 
 
 def _show(execution: Execution, work: ch.Work, view: SystemView) -> None:
+    if view.name == "merge_conflicts":
+        saved = execution.merge.conflicts
+        nothing = ", ".join(f"NULL::{kind} AS {quote(name)}" for name, kind in view.columns)
+        execution.engine.loaded.show(view.name, f"SELECT {nothing} WHERE false" if saved is None else saved.sql)
+        return
     _load(execution, work, view)
     tables = execution.engine.loaded
     columns = ", ".join(quote(name) for name, _ in view.columns)
@@ -73,6 +78,9 @@ def _load(execution: Execution, work: ch.Work, view: SystemView) -> None:
     elif view.name == "settings":
         settings = execution.settings()
         load(view.name, view.loaded, tuple(settings), base, lambda _: settings)
+    elif view.name in ("branches", "tags"):
+        named = catalog.rows(f"look_{view.name}")
+        load(view.name, view.loaded, tuple(named), base, lambda _: named)
     else:
         changed = _changed(execution, work)
         load(view.name, view.loaded, _stamp(execution, work, changed), base, lambda _: _ROWS[view.name](execution, work, changed))
@@ -130,7 +138,23 @@ def _fragment_row(fragment: Fragment, state: TableState, born: int | None) -> tu
     path = fragment.path and f"data/{fragment.table_id}/{fragment.path}"
     vector = state.vectors.get(fragment.fragment_id)
     deleted = vector.cardinality if vector else 0
-    return fragment.fragment_id, fragment.storage, path, fragment.row_count, deleted, fragment.size_bytes, born, fragment.table_id
+    return (
+        fragment.fragment_id,
+        fragment.storage,
+        path,
+        fragment.row_count,
+        deleted,
+        fragment.size_bytes,
+        born,
+        fragment.table_id,
+        _partition(fragment, state.table),
+    )
+
+
+def _partition(fragment: Fragment, table: Table) -> str | None:
+    """What its rows share, as the query look_fragments words it."""
+    names = {c.field_id: c.name for c in table.columns}
+    return ", ".join(f"{k.shown(names[k.field_id])} = {'NULL' if v is None else v}" for k, v in fragment.partition if k.field_id in names) or None
 
 
 _ROWS = {"tables": _table_rows, "views": _view_rows, "columns": _column_rows, "fragments": _fragment_rows}

@@ -19,11 +19,13 @@ from lakelite import steps
 from lakelite.errors import Error
 from lakelite.language import statements as st
 from lakelite.language.parse import uses_clock
+from lakelite.mapping.sets import of_set
 from lakelite.model import Isolation, Table
 from lakelite.storage import fragment as fragments
 from lakelite.storage.saved import SavedRows
+from lakelite.storage.temporary import Temporaries
 from lakelite.transaction import changes as ch
-from lakelite.transaction import clock
+from lakelite.transaction import clock, temporary
 from lakelite.transaction.compare import comes_out_the_same, gives_the_same, without_blind
 from lakelite.transaction.execution import Call, Done, Execution, Stream
 from lakelite.transaction.named import views_mentioned
@@ -90,16 +92,45 @@ class Transaction:
         self.work = done.work
         if isinstance(operation, READS_ONLY):
             if self.promises_rows and done.tables:
-                self.events.append(Looked(operation, call, self.base, done.work, done.tables, done.repeatable))
+                self._keep_temporary()
+                self.events.append(Looked(operation, call, self.base, done.work, done.tables, done.repeatable, self.execution.temporaries))
         else:
             target = self._target(operation)
+            self._keep_temporary()
             self.events.append(
                 Logged(
                     operation, call, many, done.constant, done.is_constant, done.rowcount, target, done.given, done.repeatable, done.tables,
-                    told or done.returned,
+                    told or done.returned, self.execution.temporaries,
                 )
             )  # fmt: skip
         return done
+
+    def change_temporary(self, operation: st.Operation, text: str, sets: Sequence[Mapping[str, Any]]) -> temporary.Changed:
+        """Runs a statement that concerns what is temporary; one that reads tables of the lake has handed their rows out."""
+        call, before = Call(text, sets[0]), self.execution.temporaries
+        self.execution.notes.clear()
+        with self.moment(operation, call):
+            done = temporary.run(self.execution, self.work, operation, call, sets, keeps=self.promises_rows)
+        if done.tables:
+            self.work = replace(self.work, changes=self.work.changes.with_shown(done.tables, text))
+        if done.tables and self.promises_rows:
+            self.events.append(Looked(operation, call, self.base, self.work, done.tables, done.repeatable, before, sets))
+        self.execution.temporaries = done.temporaries
+        return done
+
+    def _keep_temporary(self) -> None:
+        """What the last statement read of what is temporary stays as it was, for running again."""
+        if self.explicit and self.execution.read_temporary:
+            self.execution.engine.temporary.freeze()
+
+    @contextlib.contextmanager
+    def seeing(self, temporaries: Temporaries) -> Iterator[None]:
+        """Within the block statements see these."""
+        before, self.execution.temporaries = self.execution.temporaries, temporaries
+        try:
+            yield
+        finally:
+            self.execution.temporaries = before
 
     def _told(self, operation: st.Operation, call: Call, done: Done) -> Done:
         """`done` of a statement that hands rows out with RETURNING: it is as if a SELECT with its WHERE had shown them."""
@@ -114,8 +145,13 @@ class Transaction:
         """A statement once for each parameter set, an INSERT … VALUES for all at once; returns the rows changed."""
         if len(sets) > 1 and isinstance(operation, st.Insert) and operation.is_values and not (operation.overwrite or operation.on_conflict):
             return self.run(operation, Call(text, {}), sets).rowcount
-        counts = [self.run(operation, Call(text, values)).rowcount for values in sets]
-        return counts[0] if len(counts) == 1 else sum(counts)
+        if len(sets) == 1:
+            return self.run(operation, Call(text, sets[0])).rowcount
+        count = 0
+        for number, values in enumerate(sets, 1):
+            with of_set(number, len(sets)):
+                count += self.run(operation, Call(text, values)).rowcount
+        return count
 
     @contextlib.contextmanager
     def statement(self, operation: st.Operation, text: str, sets: Sequence[Mapping[str, Any]]) -> Iterator[None]:
@@ -126,7 +162,8 @@ class Transaction:
         except BaseException as error:
             self.reset(mark)
             if self.promises_all and isinstance(error, Exception) and not isinstance(error, duckdb.InterruptException):
-                self.events.append(Failed(operation, text, sets, _as_told(error)))
+                self.execution.engine.temporary.freeze()
+                self.events.append(Failed(operation, text, sets, _as_told(error), self.execution.temporaries))
             raise
 
     def final_count(self, count: int) -> int:
@@ -138,11 +175,12 @@ class Transaction:
         table = self._target(operation)
         checks = [c.expression for c in table.constraints if c.expression] if table else []
         defaults = [c.default for c in (table.columns if table else ()) if c.default]
-        return [call.text, *views_mentioned(self.work.namespace, call.text), *checks, *defaults]
+        return [call.text, *views_mentioned(self.work.namespace, call.text), *checks, *defaults, *self.execution.temporaries.texts]
 
     def _once(self, operation: st.Operation, call: Call, many: Sequence[Mapping[str, Any]] | None) -> Done:
         steps.reached("scan")
         self.execution.notes.clear()
+        self.execution.read_temporary = False
         with self.moment(operation, call):
             done = run(self.execution, self.work, operation, call, many)
         steps.reached("write")
@@ -169,11 +207,11 @@ class Transaction:
 
     def mark(self) -> Mark:
         """Where `reset` can come back to."""
-        return Mark(self.work, len(self.events), len(self.execution.written))
+        return Mark(self.work, len(self.events), len(self.execution.written), self.execution.temporaries)
 
     def reset(self, mark: Mark) -> None:
         """Undoes what a statement that failed had done since `mark`: nothing of it was handed out."""
-        self.work = mark.work
+        self.work, self.execution.temporaries = mark.work, mark.temporaries
         del self.events[mark.events :]
         self._discard(self.execution.written[mark.written :])
 
@@ -181,6 +219,7 @@ class Transaction:
 
     def savepoint(self, name: str) -> None:
         """SAVEPOINT."""
+        self.execution.engine.temporary.freeze()
         self._savepoints.append(Savepoint(name, self.mark()))
 
     def release(self, operation: st.Release, call: Call) -> None:
@@ -197,6 +236,7 @@ class Transaction:
 
     def begin_block(self, block: object) -> None:
         """A savepoint without a name, for a block inside the transaction."""
+        self.execution.engine.temporary.freeze()
         self._savepoints.append(Savepoint("", self.mark(), block))
 
     def has_block(self, block: object) -> bool:
@@ -215,7 +255,7 @@ class Transaction:
         changes = mark.work.changes.after_undoing(self.work.changes)
         kept = undone(self.events[mark.events :], whole=self.promises_all)
         self.events[mark.events :] = kept
-        self.work = replace(mark.work, changes=changes)
+        self.work, self.execution.temporaries = replace(mark.work, changes=changes), mark.temporaries
         if not any(isinstance(event, Undone) for event in kept):
             self._discard(self.execution.written[mark.written :])
 
@@ -250,38 +290,44 @@ class Transaction:
     def _again(self, events: Sequence[Event], touched: frozenset[int]) -> list[Differing]:
         differing: list[Differing] = []
         for event in events:
-            match event:
-                case Undone():
-                    mark = self.mark()
-                    try:
-                        differing += self._again(event.events, touched)
-                    except duckdb.InterruptException:
-                        raise
-                    except (duckdb.Error, Error):  # what went well once and was taken back does not fail now
-                        differing.append(Differing("error changed", event.text, frozenset()))
-                    self._take_back(mark)
-                case Looked():
-                    if (event.saw_own or event.tables & touched) and not self._same(event, self.execution, self.work):
-                        differing.append(Differing("read changed", event.call.text, event.tables))
-                    self.events.append(replace(event, view=self.base, work=self.work))
-                case Failed():
-                    if not self._fails_again(event):
-                        differing.append(Differing("error changed", event.text, frozenset()))
-                    self.events.append(event)
-                case Logged() if event.is_constant and holds_for(event, self._target(event.operation)):
-                    self.work = again(self.execution, self.work, event.operation, event.call, event.constant, event.rowcount).work
-                    self.events.append(event)
-                case Logged() if event.is_constant and self.explicit and not event.repeatable:
-                    differing.append(Differing("external data", event.call.text, frozenset({event.table.table_id} if event.table else ())))
-                    self.events.append(event)
-                case Logged():
-                    before, told = self.work, event.returned if self.promises_rows else None
-                    done = self.run(event.operation, event.call, event.many, told)
-                    if told is not None and not self._returns_again(event, told, done, before):
-                        differing.append(Differing("read changed", event.call.text, event.tables | event.target))
-                    if self.promises_all and done.rowcount != event.rowcount:
-                        tables = frozenset({event.table.table_id} if event.table else ())
-                        differing.append(Differing("row count changed", event.call.text, tables))
+            with self.seeing(self.execution.temporaries if isinstance(event, Undone) else event.temporaries):
+                differing += self._one_again(event, touched)
+        return differing
+
+    def _one_again(self, event: Event, touched: frozenset[int]) -> list[Differing]:
+        differing: list[Differing] = []
+        match event:
+            case Undone():
+                mark = self.mark()
+                try:
+                    differing += self._again(event.events, touched)
+                except duckdb.InterruptException:
+                    raise
+                except (duckdb.Error, Error):  # what went well once and was taken back does not fail now
+                    differing.append(Differing("error changed", event.text, frozenset()))
+                self._take_back(mark)
+            case Looked():
+                if (event.saw_own or event.tables & touched) and not self._same(event, self.execution, self.work):
+                    differing.append(Differing("read changed", event.call.text, event.tables))
+                self.events.append(replace(event, view=self.base, work=self.work))
+            case Failed():
+                if not self._fails_again(event):
+                    differing.append(Differing("error changed", event.text, frozenset()))
+                self.events.append(event)
+            case Logged() if event.is_constant and holds_for(event, self._target(event.operation)):
+                self.work = again(self.execution, self.work, event.operation, event.call, event.constant, event.rowcount).work
+                self.events.append(event)
+            case Logged() if event.is_constant and self.explicit and not event.repeatable:
+                differing.append(Differing("external data", event.call.text, frozenset({event.table.table_id} if event.table else ())))
+                self.events.append(event)
+            case Logged():
+                before, told = self.work, event.returned if self.promises_rows else None
+                done = self.run(event.operation, event.call, event.many, told)
+                if told is not None and not self._returns_again(event, told, done, before):
+                    differing.append(Differing("read changed", event.call.text, event.tables | event.target))
+                if self.promises_all and done.rowcount != event.rowcount:
+                    tables = frozenset({event.table.table_id} if event.table else ())
+                    differing.append(Differing("row count changed", event.call.text, tables))
         return differing
 
     def _returns_again(self, event: Logged, told: SavedRows, done: Done, before: ch.Work) -> bool:
@@ -309,7 +355,10 @@ class Transaction:
         """Whether a statement gives the error that it gave."""
         mark = self.mark()
         try:
-            self.run_sets(failed.operation, failed.text, failed.sets)
+            if temporary.concerns(failed.operation, failed.temporaries):
+                self.change_temporary(failed.operation, failed.text, failed.sets)
+            else:
+                self.run_sets(failed.operation, failed.text, failed.sets)
         except duckdb.InterruptException:
             raise
         except Exception as error:

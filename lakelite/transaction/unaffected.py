@@ -20,6 +20,7 @@ from lakelite.language.parse import parse_script
 from lakelite.language.scans import scans
 from lakelite.model import Conjunct, Table, quote
 from lakelite.storage.statistics import candidates
+from lakelite.storage.temporary import NOTHING
 from lakelite.transaction import changes as ch
 from lakelite.transaction import row_ids
 from lakelite.transaction.binding import is_replaced, lost
@@ -87,7 +88,7 @@ def _holds_one(tx: Transaction, state: TableState, conjuncts: tuple[Conjunct, ..
         return False
     text, values = _query(state.table, conjuncts)
     view = LakeView(tx.execution.catalog, tx.base.snapshot_id, tx.base.namespace, {state.table.table_id: state})
-    execution = replace(tx.execution, view=view, pinned=[], _overlays={})
+    execution = replace(tx.execution, view=view, pinned=[], _overlays={}, temporaries=NOTHING)
     (statement,) = parse_script(text, frozenset(values))
     try:
         done = run(execution, ch.Work(tx.base.namespace, ch.ChangeSet()), statement.operation, Call(statement.text, values))

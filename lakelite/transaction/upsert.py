@@ -6,7 +6,7 @@ counts. DuckDB binds the statement on an empty copy of the table, so that what i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from lakelite.model import Constraint, Table, fold, quote
 from lakelite.storage import fragment as fragments
 from lakelite.storage.relations import relation
 from lakelite.transaction import changes as ch
-from lakelite.transaction import constraints, match, returning, row_ids, source
+from lakelite.transaction import constraints, key_lookup, match, returning, row_ids, source
 from lakelite.transaction.execution import Call, Done, Execution, find_table
 
 if TYPE_CHECKING:
@@ -33,12 +33,13 @@ Write = Callable[[Execution, Table, st.Insert, str, str, source.Reads, Call], fr
 class _Proposed:
     """The rows of the source, staged, and the table as it is without them. `key`: the one that decides; None: each.
 
-    `given`: the names of the columns that the source gives values to.
+    `near`: by key, where in the table its values may be; `given`: the names of the columns that the source gives values to.
     """
 
     rows: TableState
     there: TableState
     key: Constraint | None
+    near: Mapping[Constraint, key_lookup.Near]
     given: Sequence[str]
 
 
@@ -59,8 +60,10 @@ def upsert(execution: Execution, work: ch.Work, operation: st.Insert, call: Call
         given = operation.columns or [c.name for c in table.visible]
         if operation.by_name:
             given = relation(execution.engine.work, f"{ctes} {text}", source.used_values(f"{ctes} {text}", call.values)).columns
-        rows = _state_of(table, staged)
-        proposed = _Proposed(rows, execution.state(work, table), _deciding(table, conflict), given)
+        rows, there, key = _state_of(table, staged), execution.state(work, table), _deciding(table, conflict)
+        near = {k: key_lookup.near(execution, rows, there, k) for k in (table.keys if key is None else (key,))}
+        execution.written.append(staged)
+        proposed = _Proposed(rows, there, key, near, given)
         change, count = _applied(execution, work, change, operation, proposed, staged, call)
     change = replace(change, kinds=change.kinds | {"append"})
     done = Done(replace(work, changes=changes.with_change(change)), count, tables=reads.tables | {table.table_id})
@@ -91,7 +94,7 @@ def _deciding(table: Table, conflict: st.OnConflict) -> Constraint | None:
     """The key whose conflicts are meant: that of the target, or the only one; None: each."""
     if conflict.columns is not None:
         wanted = {fold(c) for c in conflict.columns}
-        return next(k for k in table.keys if set(map(fold, constraints.key_names(table, k))) == wanted)
+        return next(k for k in table.keys if set(map(fold, key_lookup.key_names(table, k))) == wanted)
     return table.keys[0] if len(table.keys) == 1 else None
 
 
@@ -104,7 +107,7 @@ def _applied(
     execution: Execution, work: ch.Work, change: ch.TableChange, operation: st.Insert, proposed: _Proposed, staged: fragments.Staged, call: Call
 ) -> tuple[ch.TableChange, int]:
     """The change with the rows added and those changed, and how many they are."""
-    fragment_id, row_count = staged.fragment.fragment_id, staged.fragment.row_count
+    table, fragment_id, row_count = proposed.there.table, staged.fragment.fragment_id, staged.fragment.row_count
     added = _added(execution, proposed)
     if added:
         _refuse_nulls(execution, proposed.rows, {fragment_id: added})
@@ -112,12 +115,20 @@ def _applied(
     if operation.on_conflict is not None and operation.on_conflict.action != "nothing" and len(added) < row_count:
         found = _changed(execution, work, operation, proposed, call)
     if added:
-        change = ch.append(change, staged, "append")
-        if len(added) < row_count:
-            change = ch.delete(change, {fragment_id: deletion.everything(row_count) - added}, "append")
+        if staged.fragment.is_in_place(table.partitioning) or staged.ipc is not None:
+            change = ch.append(change, [staged], "append")
+            if len(added) < row_count:
+                change = ch.delete(change, {fragment_id: deletion.everything(row_count) - added}, "append")
+        else:
+            change = ch.append(change, _divided(execution, table, row_ids.only(proposed.rows, {fragment_id: added})), "append")
     if found is not None and found.count:
         change = ch.append(ch.delete(change, found.positions, "update"), found.staged, "update")
     return change, len(added) + (found.count if found is not None else 0)
+
+
+def _divided(execution: Execution, table: Table, rows: TableState) -> tuple[fragments.Staged, ...]:
+    """The same rows, divided by partition: which of them are added is known by their order in one file."""
+    return execution.keep(table, fragments.write(execution.engine, execution.place(table), table, execution.engine.relation(rows), {}))
 
 
 def _refuse_nulls(execution: Execution, rows: TableState, added: dict[int, BitMap]) -> None:
@@ -133,7 +144,7 @@ def _refuse_nulls(execution: Execution, rows: TableState, added: dict[int, BitMa
 def _added(execution: Execution, proposed: _Proposed) -> BitMap:
     """The positions of the rows whose keys are free, of those with one key the first."""
     engine, table = execution.engine, proposed.rows.table
-    keys = [(key, constraints.key_names(table, key)) for key in (table.keys if proposed.key is None else (proposed.key,))]
+    keys = [(key, key_lookup.key_names(table, key)) for key in proposed.near]
     columns = {name: f"c{i}" for i, name in enumerate(dict.fromkeys(name for _, names in keys for name in names))}
     scan = engine.addressed(proposed.rows, proposed.rows.fragments.values())
     shown = ", ".join([f"{scan.position} AS position", *(f"{quote(name)} AS {column}" for name, column in columns.items())])
@@ -148,12 +159,13 @@ def _added(execution: Execution, proposed: _Proposed) -> BitMap:
 
 def _take_out(execution: Execution, proposed: _Proposed, key: Constraint, columns: list[str]) -> None:
     """Those whose key the table has."""
-    near = constraints.candidates(proposed.rows, proposed.there, key)
-    if near:
-        theirs = constraints.keys_of(execution, proposed.there, near, constraints.key_names(proposed.rows.table, key))
-        same = " AND ".join(f"f.{column} = o.k{i}" for i, column in enumerate(columns))
-        taken = f"SELECT f.position FROM {_FREE} f SEMI JOIN ({theirs}) o ON {same}"
-        execution.engine.run(f"DELETE FROM {_FREE} WHERE position IN ({taken})")
+    columns_of_key = ", ".join(f"{column} AS k{i}" for i, column in enumerate(columns))
+    names = key_lookup.key_names(proposed.rows.table, key)
+    using = ", ".join(f"k{i}" for i in range(len(columns)))
+    for fragments_, condition in proposed.near[key].places:
+        theirs = key_lookup.keys_of(execution, proposed.there, fragments_, names, few=bool(condition))
+        free = f"SELECT * FROM (SELECT position, {columns_of_key} FROM {_FREE}){condition}"
+        execution.engine.run(f"DELETE FROM {_FREE} WHERE position IN (SELECT position FROM ({free}) SEMI JOIN ({theirs}) USING ({using}))")
 
 
 def _first_ones(execution: Execution, keys: list[list[str]]) -> BitMap:
@@ -185,8 +197,8 @@ def _changed(execution: Execution, work: ch.Work, operation: st.Insert, proposed
     table, key, conflict = proposed.rows.table, proposed.key, operation.on_conflict
     assert key is not None
     assert conflict is not None
-    names = constraints.key_names(table, key)
-    theirs = execution.engine.addressed(proposed.there, constraints.candidates(proposed.rows, proposed.there, key))
+    names = key_lookup.key_names(table, key)
+    theirs = execution.engine.addressed(proposed.there, [f for fragments_, _ in proposed.near[key].places for f in fragments_])
     ours = execution.engine.addressed(proposed.rows, proposed.rows.fragments.values())
     first = f"SELECT * FROM ({ours.sql}) QUALIFY row_number() OVER (PARTITION BY {', '.join(map(quote, names))} ORDER BY {ours.position}) = 1"
     excluded = ", ".join(f"{quote(c.name)} := p.{quote(c.name)}" for c in table.columns)

@@ -13,11 +13,14 @@ from typing import Any, NoReturn
 
 import duckdb
 
+from lakelite.catalog import branches
+from lakelite.catalog.store import Catalog
 from lakelite.contents import TableState
 from lakelite.errors import DataError, OperationalError, Position, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.mapping.engine_errors import engine_error
-from lakelite.model import Table
+from lakelite.mapping.names import did_you_mean, listed
+from lakelite.model import Branch, Table, fold
 from lakelite.transaction.execution import Call, Execution
 from lakelite.transaction.view import LakeView, check_kept, check_version
 
@@ -35,8 +38,13 @@ class Version:
 def lake_at(execution: Execution, travel: st.TimeTravel, call: Call) -> tuple[Version, LakeView]:
     """The version that a time travel clause names, and the lake then."""
     position = Position.at(call.text, travel.table.offset)
-    version = (at_time if travel.by == "timestamp" else by_number)(execution, travel.moment, call, position)
+    version = moment(execution, travel.by, travel.moment, call, position)
     return version, view_of(execution, version.number, position)
+
+
+def moment(execution: Execution, by: str, text: str, call: Call, position: Position) -> Version:
+    """The version that an expression means: a number, a time, or the name of a tag or of a branch."""
+    return {"timestamp": at_time, "version": by_number, "branch": of_branch, "tag": of_tag}[by](execution, text, call, position)
 
 
 def state_at(execution: Execution, view: LakeView, table: Table, travel: st.TimeTravel, call: Call) -> TableState:
@@ -68,14 +76,70 @@ def by_number(execution: Execution, text: str, call: Call, position: Position) -
     """ProgrammingError: there is no such version, or it is one that the transaction does not see."""
     value = value_of(execution, f"({text}\n)", call, position)
     if type(value) is not int and not (isinstance(value, str) and value.isascii() and value.isdecimal()):
-        raise DataError("a version is a whole number", hint=_HISTORY, position=position)
+        raise DataError("a version is a whole number", hint=f"{_HISTORY}; AT (TAG => '…') reads the one of a tag", position=position)
     number = int(value)
     if number < 0:
         raise ProgrammingError(f"there is no version {number}: the first one is 0", hint=_HISTORY, position=position)
-    if number > execution.view.snapshot_id:
+    if number > execution.view.snapshot_id and not _is_elsewhere(execution, number):
         message = f"there is no version {number}; the newest one that this statement sees is {execution.view.snapshot_id}"
         raise ProgrammingError(message, hint=_HISTORY, position=position)
     return Version(number, is_time=False)
+
+
+def _is_elsewhere(execution: Execution, number: int) -> bool:
+    """Whether a version is there, and of another branch than the transaction."""
+    branch = branches.of_snapshot(execution.catalog, number) if number <= execution.catalog.row("newest")[0] else None
+    return branch is not None and branch.branch_id != execution.branch
+
+
+def of_branch(execution: Execution, text: str, call: Call, position: Position) -> Version:
+    """The newest version of a branch, as it was when the transaction first named that."""
+    name = _name_of(execution, text, call, position, "branch")
+    known = execution.named.get(("branch", fold(name)))
+    if known is None:
+        branch = find_branch(execution.catalog, name, position)
+        own = branch.branch_id == execution.branch
+        known = execution.view.snapshot_id if own else execution.catalog.head(branch.branch_id)
+        if not own:
+            execution.named["branch", fold(name)] = known
+    return Version(known, is_time=False)
+
+
+def of_tag(execution: Execution, text: str, call: Call, position: Position) -> Version:
+    """The version of a tag, as it was when the transaction first named that."""
+    name = _name_of(execution, text, call, position, "tag")
+    known = execution.named.get(("tag", fold(name)))
+    if known is None:
+        known = execution.named["tag", fold(name)] = find_tag(execution.catalog, name, position)
+    return Version(known, is_time=False)
+
+
+def _name_of(execution: Execution, text: str, call: Call, position: Position, kind: str) -> str:
+    name = value_of(execution, f"({text}\n)", call, position, f"the name of a {kind}")
+    if not isinstance(name, str):
+        raise DataError(f"the name of a {kind} is a text", hint=f"write AT ({kind.upper()} => 'name')", position=position)
+    return name
+
+
+def find_branch(catalog: Catalog, name: str, position: Position | None) -> Branch:
+    """ProgrammingError with near names: there is no such branch."""
+    branch = branches.find(catalog, name)
+    if branch is None:
+        known = branches.names(catalog)
+        raise ProgrammingError(
+            f'branch "{name}" does not exist', hint=did_you_mean(name, known, f"the branches are: {listed(known)}"), position=position
+        )
+    return branch
+
+
+def find_tag(catalog: Catalog, name: str, position: Position | None) -> int:
+    """The version of a tag; ProgrammingError with near names: there is none."""
+    version = branches.tagged(catalog, name)
+    if version is None:
+        known = sorted(branches.tags(catalog))
+        hint = did_you_mean(name, known, f"the tags are: {listed(known)}" if known else "CREATE TAG makes one")
+        raise ProgrammingError(f'tag "{name}" does not exist', hint=hint, position=position)
+    return version
 
 
 def at_time(execution: Execution, text: str, call: Call, position: Position) -> Version:
@@ -89,15 +153,15 @@ def at_time(execution: Execution, text: str, call: Call, position: Position) -> 
 def first_since(execution: Execution, text: str, call: Call, position: Position) -> Version:
     """The first version that came at a time or later; one more than the base if none did."""
     before = _newest_at(execution, microseconds(execution, text, call, position) - 1)
-    if before is None and execution.catalog.row("oldest_snapshot")[0] > 0:
+    if before is None and execution.catalog.row("oldest_snapshot", base=execution.view.snapshot_id)[0] > 0:
         _raise_too_early(execution, position)
     return Version(0 if before is None else before + 1, is_time=True)
 
 
 def _newest_at(execution: Execution, time_us: int) -> int | None:
     """The newest kept version that was there at a time, up to the base; None if none was."""
-    found = execution.catalog.row("snapshot_at_time", time_us=time_us)[0]
-    return None if found is None else min(int(found), execution.view.snapshot_id)
+    found = execution.catalog.row("snapshot_at_time", time_us=time_us, base=execution.view.snapshot_id)[0]
+    return None if found is None else int(found)
 
 
 def is_time(execution: Execution, text: str, call: Call, position: Position) -> bool:
@@ -128,7 +192,7 @@ def value_of(execution: Execution, expression: str, call: Call, position: Positi
 
 
 def _raise_too_early(execution: Execution, position: Position) -> NoReturn:
-    oldest, time_us = execution.catalog.row("oldest_snapshot")
+    oldest, time_us = execution.catalog.row("oldest_snapshot", base=execution.view.snapshot_id)
     when = datetime.fromtimestamp(time_us / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     if oldest == 0:
         raise ProgrammingError(f"the lake is younger than that: it was made on {when}", hint=_HISTORY, position=position)

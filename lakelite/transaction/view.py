@@ -35,7 +35,9 @@ class LakeView:
                 found = self._catalog.table_state(table, self.snapshot_id)
             else:
                 found = self._catalog.advance(older[0], table, older[1], self.snapshot_id)
-                if older[1] < max(self._catalog.row("oldest_kept", table_id=table.table_id)):  # VACUUM removed what the step was read from
+                if older[1] < max(
+                    self._catalog.row("removed_before", table_id=table.table_id, snapshot=self.snapshot_id)
+                ):  # VACUUM removed what the step was read from
                     found = self._catalog.table_state(table, self.snapshot_id)
             self._states[table.table_id] = found
         return found
@@ -66,7 +68,7 @@ class LakeView:
 
     def _advanced(self, head: int) -> LakeView:
         effects = self._catalog.rows("effects", base=self.snapshot_id, head=head)
-        if self.snapshot_id < self._catalog.row("snapshot_range")[0]:  # VACUUM removed some of the records just read
+        if self.snapshot_id < self._catalog.row("removed_before", table_id=None, snapshot=head)[0]:  # VACUUM removed some of the records just read
             return LakeView.load(self._catalog, head)
         touched = {row[1] for row in effects}
         redefined = any(set(row[2].split(",")) & {"namespace", "create", "drop", "schema", "extend", "shrink"} for row in effects)
@@ -88,19 +90,20 @@ class PastView(LakeView):
 
 def check_version(catalog: Catalog, snapshot_id: int, position: Position | None = None) -> None:
     """ProgrammingError where there is no such version, OperationalError where it has expired."""
-    oldest, newest = catalog.row("snapshot_range")
+    is_kept, newest, oldest = catalog.row("is_kept_version", snapshot=snapshot_id)
+    if is_kept:
+        return
     if snapshot_id > newest or snapshot_id < 0:
         raise ProgrammingError(
             f"there is no version {snapshot_id}; the newest one is {newest}", hint="DESCRIBE HISTORY lists the versions", position=position
         )
-    if snapshot_id < oldest:
-        message = f"version {snapshot_id} has expired; the oldest kept one is {oldest}"
-        raise OperationalError(message, hint="DESCRIBE HISTORY lists the kept versions", position=position)
+    message = f"version {snapshot_id} has expired; the oldest kept one is {oldest}"
+    raise OperationalError(message, hint="DESCRIBE HISTORY lists the kept versions", position=position)
 
 
 def check_kept(catalog: Catalog, table: Table, snapshot_id: int, position: Position | None = None) -> None:
     """OperationalError if VACUUM has removed the rows that `table` had at a version, or was about to."""
-    of_lake, of_table = catalog.row("oldest_kept", table_id=table.table_id)
+    of_lake, of_table = catalog.row("oldest_kept", table_id=table.table_id, snapshot=snapshot_id)
     if snapshot_id < max(of_lake, of_table):
         what = f"version {snapshot_id}" if snapshot_id < of_lake else f"version {snapshot_id} of {table.qualified}"
         message = f"{what} has expired; the oldest kept one is {max(of_lake, of_table)}"

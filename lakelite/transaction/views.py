@@ -21,10 +21,12 @@ from lakelite.language.parse import parse_view
 from lakelite.language.tokens import shown_name
 from lakelite.mapping.engine_errors import engine_error
 from lakelite.model import MAIN_SCHEMA, Column, Field, Table, fold, quote
+from lakelite.storage.temporary import Temporary
 from lakelite.transaction import changes as ch
 from lakelite.transaction import row_changes, versions
 from lakelite.transaction.execution import Call, Execution, find_relation
 from lakelite.transaction.named import Named, named_in
+from lakelite.transaction.pruning import pruned
 from lakelite.transaction.versions import Version
 from lakelite.transaction.view import LakeView
 
@@ -41,12 +43,13 @@ class Shown:
 
 @dataclass(slots=True)
 class Found:
-    """What a text reads, through views too. `views`: each behind those that it reads itself. `others`, `external` as in Named."""
+    """What a text reads, through views too. `views`, `temporary`: each behind those that it reads itself. `others`, `external` as in Named."""
 
     tables: dict[int, Table] = field(default_factory=dict)
     views: dict[int, Shown] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
     external: bool = False
+    temporary: list[Temporary] = field(default_factory=list)
 
 
 def statement(view: Table) -> str:
@@ -62,7 +65,7 @@ def statement(view: Table) -> str:
 
 def found_in(execution: Execution, namespace: Namespace, text: str) -> Found:
     """What `text` reads. ProgrammingError: a view of it would read itself."""
-    named = named_in(execution.engine, namespace, text)
+    named = named_in(execution.engine, namespace, text, temporaries=execution.temporaries)
     found = Found(others=named.others)
     _add(execution, namespace, found, named, ())
     return found
@@ -77,6 +80,8 @@ def found_within(execution: Execution, namespace: Namespace, view: Table) -> Fou
 
 def _add(execution: Execution, namespace: Namespace, found: Found, named: Named, inside: tuple[int, ...], *, needed: bool = True) -> None:
     found.external = found.external or named.external
+    for one in named.temporary:
+        _add_temporary(execution, namespace, found, one, inside)
     for table_id, relation in named.relations.items():
         is_certain = table_id in named.certain
         if relation.view is None:
@@ -88,11 +93,34 @@ def _add(execution: Execution, namespace: Namespace, found: Found, named: Named,
             raise ProgrammingError(f"view {relation.qualified} reads itself", hint=hint)
 
 
+def _add_temporary(execution: Execution, namespace: Namespace, found: Found, one: Temporary, inside: tuple[int, ...]) -> None:
+    if one in found.temporary:
+        return
+    if one.is_view:
+        others = execution.temporaries.without(one)  # DuckDB refuses a view that reads itself
+        named = named_in(execution.engine, namespace, one.text, temporaries=others)
+        within = Found()
+        _add(execution, namespace, within, named, inside)
+        for table_id in (*within.tables, *within.views):
+            execution.views_read[table_id] = execution.views_read.get(table_id, frozenset()) | {one.text}
+        _add(execution, namespace, found, named, inside)
+    found.temporary.append(one)
+
+
+def all_temporary(execution: Execution, work: ch.Work) -> list[Temporary]:
+    """What is temporary, each view behind what it reads, and that is visible; without views whose query fails."""
+    found = Found()
+    for one in execution.temporaries.by_name.values():
+        _add_temporary(execution, work.namespace, found, one, ())
+    show(execution, work, found)
+    return found.temporary
+
+
 def _add_view(execution: Execution, namespace: Namespace, found: Found, view: Table, inside: tuple[int, ...], *, needed: bool) -> None:
     if view.table_id in found.views and (found.views[view.table_id].needed or not needed):
         return
     text = text_of(execution, view)
-    named = named_in(execution.engine, namespace, text, view.schema_name)
+    named = named_in(execution.engine, namespace, text, view.schema_name, execution.temporaries, of_lake=True)
     _add(execution, namespace, found, named, (*inside, view.table_id), needed=needed)
     found.views[view.table_id] = Shown(view, text, named, needed)
 
@@ -110,11 +138,15 @@ def text_of(execution: Execution, view: Table) -> str:
 # Showing them to DuckDB.
 
 
-def show(execution: Execution, work: ch.Work, found: Found) -> None:
-    """Makes the names of what was found mean what the transaction sees. ProgrammingError: the query of a view fails by now."""
+def show(execution: Execution, work: ch.Work, found: Found, query: Call | None = None) -> None:
+    """Makes the names of what was found mean what the transaction sees. ProgrammingError: the query of a view fails by now.
+
+    `query`: what will run, and nothing else: it need not see more of a table than it can find rows in.
+    """
     execution.engine.show_only(work.namespace.tables.keys())
     for table in found.tables.values():
-        execution.engine.show(execution.state(work, table))
+        state = execution.state(work, table)
+        execution.engine.show(state if query is None or found.views else pruned(state, query.text, query.values))
     for one in found.views.values():
         assert one.view.view is not None
         execution.views_read[one.view.table_id] = execution.views_read.get(one.view.table_id, frozenset()) | {one.view.view.query}
@@ -186,6 +218,10 @@ def filled(execution: Execution, hole: st.Hole, call: Call) -> str:
 
 def past(execution: Execution, travel: st.TimeTravel, call: Call) -> tuple[str, Table]:
     """A DuckDB view that shows what a time travel clause names as it was then, and the table or view that this is."""
+    hiding = execution.temporaries.find(travel.table.schema, travel.table.name)
+    if hiding is not None:
+        hint = f"it hides the {hiding.kind} of the lake that is called the same, if there is one: DROP or rename it first"
+        raise ProgrammingError(f'"{hiding.name}" is a temporary {hiding.kind}: it has no versions', hint=hint)
     version, lake = versions.lake_at(execution, travel, call)
     relation = find_relation(ch.Work(lake.namespace, ch.ChangeSet()), travel.table, call, version.number)
     if relation.view is None:

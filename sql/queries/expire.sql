@@ -1,48 +1,116 @@
--- VACUUM: what no kept snapshot can reach. :floor is the oldest snapshot that stays readable.
+-- VACUUM: what no kept snapshot can reach. :floors is a JSON object: by branch id the oldest snapshot that stays readable (4611686018427387904: none does; without an
+-- entry: all do);
+-- :points a JSON list of [branch id, snapshot]: older ones that stay all the same. :table_id NULL: all tables.
 
--- name: floor_by_time
-SELECT coalesce(
-    (SELECT snapshot_id FROM snapshots WHERE committed_at_us <= :time_us AND branch = 'main' ORDER BY committed_at_us DESC LIMIT 1),
-    (SELECT min(snapshot_id) FROM snapshots WHERE branch = 'main'));
+-- name: branch_states
+-- Every branch, with its newest snapshot and the newest one that had been there at a time (NULL: none).
+SELECT branch_id, first_snapshot_id, base_snapshot_id, oldest_kept_id, dropped_snapshot_id,
+       (SELECT max(s.snapshot_id) FROM snapshots s WHERE s.branch_id = branches.branch_id),
+       (SELECT s.snapshot_id FROM snapshots s WHERE s.committed_at_us <= :time_us AND +s.branch_id = branches.branch_id ORDER BY s.committed_at_us DESC LIMIT 1)
+FROM branches ORDER BY branch_id;
 
--- name: expired_files
-SELECT table_id, path, size_bytes FROM fragments WHERE end_snapshot_id <= :floor AND path IS NOT NULL AND (:table_id IS NULL OR table_id = :table_id);
+-- name: newest_until
+-- The newest snapshot of a branch that is not newer than another one.
+SELECT max(snapshot_id) FROM snapshots WHERE branch_id = :branch AND snapshot_id <= :until;
 
--- name: expired_counts
-SELECT (SELECT count(*) FROM snapshots WHERE snapshot_id < :floor),
-       (SELECT count(*) FROM fragments WHERE end_snapshot_id <= :floor AND (:table_id IS NULL OR table_id = :table_id));
+-- name: lineage
+-- Every snapshot with its parents and its branch.
+SELECT snapshot_id, parent_id, merge_parent_id, branch_id FROM snapshots ORDER BY snapshot_id;
+
+-- name: tagged
+SELECT s.branch_id, t.snapshot_id FROM tags t JOIN snapshots s ON s.snapshot_id = t.snapshot_id;
+
+-- name: expired_fragments
+-- Those that no branch holds any more: how many, and of those that are files table, name and bytes.
+SELECT f.table_id, f.path, f.size_bytes FROM fragments f
+WHERE (:table_id IS NULL OR f.table_id = :table_id) AND NOT EXISTS (SELECT 1 FROM fragment_lives l WHERE l.fragment_id = f.fragment_id AND NOT (
+  coalesce(l.end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || l.branch_id || '"'), 0)
+    AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = l.branch_id
+                    AND json_extract(p.value, '$[1]') >= l.begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(l.end_snapshot_id, 4611686018427387904))));
+
+-- name: expired_snapshots
+SELECT count(*) FROM snapshots s WHERE s.snapshot_id < coalesce(json_extract(:floors, '$."' || s.branch_id || '"'), 0)
+  AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[1]') = s.snapshot_id);
+
+-- name: delete_fragment_lives
+DELETE FROM fragment_lives WHERE (:table_id IS NULL OR table_id = :table_id)
+  AND coalesce(end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
+  AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id
+                  AND json_extract(p.value, '$[1]') >= begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(end_snapshot_id, 4611686018427387904));
 
 -- name: delete_fragments
-DELETE FROM fragments WHERE end_snapshot_id <= :floor AND (:table_id IS NULL OR table_id = :table_id);
+DELETE FROM fragments WHERE (:table_id IS NULL OR table_id = :table_id)
+  AND NOT EXISTS (SELECT 1 FROM fragment_lives l WHERE l.fragment_id = fragments.fragment_id);
 
 -- name: delete_vectors
 -- A compaction may have read a version that is older than what any reader needs: it stays for as long as the source does.
-DELETE FROM deletion_vectors WHERE end_snapshot_id <= :floor AND (:table_id IS NULL OR table_id = :table_id)
-AND NOT EXISTS (SELECT 1 FROM compositions c WHERE c.source_fragment_id = deletion_vectors.fragment_id AND c.vector_snapshot_id = deletion_vectors.begin_snapshot_id);
+DELETE FROM deletion_vectors WHERE (:table_id IS NULL OR table_id = :table_id)
+  AND coalesce(end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
+  AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id
+                  AND json_extract(p.value, '$[1]') >= begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(end_snapshot_id, 4611686018427387904))
+  AND NOT EXISTS (SELECT 1 FROM compositions c WHERE c.source_fragment_id = deletion_vectors.fragment_id AND c.vector_snapshot_id = deletion_vectors.begin_snapshot_id);
 
--- name: set_oldest_kept
-UPDATE tables SET oldest_kept_id = max(oldest_kept_id, :floor) WHERE table_id = :table_id;
+-- name: set_table_oldest_kept
+UPDATE table_lives SET oldest_kept_id = max(oldest_kept_id, min(coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0), (SELECT max(snapshot_id) FROM snapshots)))
+WHERE table_id = :table_id;
 
 -- name: delete_columns
-DELETE FROM columns WHERE end_snapshot_id <= :floor;
+DELETE FROM columns WHERE coalesce(end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
+  AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id
+                  AND json_extract(p.value, '$[1]') >= begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(end_snapshot_id, 4611686018427387904));
 
 -- name: delete_constraints
-DELETE FROM constraints WHERE end_snapshot_id <= :floor;
+DELETE FROM constraints WHERE coalesce(end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
+  AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id
+                  AND json_extract(p.value, '$[1]') >= begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(end_snapshot_id, 4611686018427387904));
 
 -- name: delete_views
-DELETE FROM views WHERE end_snapshot_id <= :floor;
+DELETE FROM views WHERE coalesce(end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
+  AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id
+                  AND json_extract(p.value, '$[1]') >= begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(end_snapshot_id, 4611686018427387904));
 
 -- name: delete_comments
-DELETE FROM comments WHERE end_snapshot_id <= :floor;
+DELETE FROM comments WHERE coalesce(end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
+  AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id
+                  AND json_extract(p.value, '$[1]') >= begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(end_snapshot_id, 4611686018427387904));
+
+-- name: delete_options
+DELETE FROM table_options WHERE coalesce(end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
+  AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id
+                  AND json_extract(p.value, '$[1]') >= begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(end_snapshot_id, 4611686018427387904));
+
+-- name: delete_partition_keys
+DELETE FROM partition_keys WHERE coalesce(end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
+  AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id
+                  AND json_extract(p.value, '$[1]') >= begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(end_snapshot_id, 4611686018427387904));
 
 -- name: delete_table_names
-DELETE FROM table_names WHERE end_snapshot_id <= :floor;
+DELETE FROM table_names WHERE coalesce(end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
+  AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id
+                  AND json_extract(p.value, '$[1]') >= begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(end_snapshot_id, 4611686018427387904));
+
+-- name: delete_table_lives
+DELETE FROM table_lives WHERE coalesce(end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
+  AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id
+                  AND json_extract(p.value, '$[1]') >= begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(end_snapshot_id, 4611686018427387904));
+
+-- name: delete_schema_lives
+DELETE FROM schema_lives WHERE coalesce(end_snapshot_id, 4611686018427387904) <= coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
+  AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[0]') = branch_id
+                  AND json_extract(p.value, '$[1]') >= begin_snapshot_id AND json_extract(p.value, '$[1]') < coalesce(end_snapshot_id, 4611686018427387904));
 
 -- name: delete_tables
-DELETE FROM tables WHERE end_snapshot_id <= :floor;
+DELETE FROM tables WHERE NOT EXISTS (SELECT 1 FROM table_lives l WHERE l.table_id = tables.table_id);
 
 -- name: delete_schemas
-DELETE FROM schemas WHERE end_snapshot_id <= :floor;
+DELETE FROM schemas WHERE NOT EXISTS (SELECT 1 FROM schema_lives l WHERE l.schema_id = schemas.schema_id);
 
 -- name: delete_snapshots
-DELETE FROM snapshots WHERE snapshot_id < :floor;
+DELETE FROM snapshots WHERE snapshot_id < coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
+  AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[1]') = snapshots.snapshot_id);
+
+-- name: set_oldest_kept
+UPDATE branches SET oldest_kept_id = max(oldest_kept_id, min(coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0), coalesce(dropped_snapshot_id + 1, 4611686018427387904)));
+
+-- name: delete_branches
+DELETE FROM branches WHERE dropped_snapshot_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM snapshots s WHERE s.branch_id = branches.branch_id);

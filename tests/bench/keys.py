@@ -1,9 +1,11 @@
-"""What a primary key costs: INSERTs into a large table that has one, against the same table without."""
+"""What a primary key costs, and what it saves: changes of 1,000 rows of a large table that has one, against the same table without."""
 
 from __future__ import annotations
 
 import argparse
+import statistics
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import lakelite
 
 FILES = 8
 WANTED = 3.0
+Works = dict[str, Callable[[int], object]]
 
 
 def filled(con: Any, name: str, key: str, rows: int) -> None:
@@ -23,13 +26,51 @@ def filled(con: Any, name: str, key: str, rows: int) -> None:
         con.execute(f"INSERT INTO {name} SELECT (range * {FILES} + {i}) * 2, 'row ' || range FROM range({rows // FILES})")
 
 
-def inserts(con: Any, first: int, apart: int, count: int) -> dict[str, Callable[[int], object]]:
-    """INSERTs of `count` odd keys, `apart` from each other, into either table."""
+def inserts(con: Any, first: int, apart: int, count: int, behind: str = "") -> Works:
+    """INSERTs of `count` odd keys, `apart` from each other, into either table. `behind`: what the one with a key says about conflicts."""
 
     def into(name: str) -> Callable[[int], object]:
-        return lambda i: con.execute(f"INSERT INTO {name} SELECT {first} + range * {apart} + {2 * i + 41}, 'new' FROM range({count})")
+        clause = behind if name == "keyed" else ""
+        return lambda i: con.execute(f"INSERT INTO {name} SELECT {first} + range * {apart} + {2 * i + 41}, 'new' FROM range({count}) {clause}")
 
     return {name: into(name) for name in ("keyed", "plain")}
+
+
+def merges(con: Any, first: int, apart: int, count: int) -> Works:
+    """MERGEs that change every other row and add the rest, into either table; each is undone."""
+
+    def into(name: str) -> Callable[[int], object]:
+        def run(i: int) -> None:
+            con.execute("BEGIN")
+            source = f"(SELECT {first} + range * {apart} + {2 * i} + range % 2 AS k, 'new' AS w FROM range({count})) AS s"
+            con.execute(f"MERGE INTO {name} AS t USING {source} ON t.k = s.k WHEN MATCHED THEN UPDATE SET w = s.w WHEN NOT MATCHED THEN INSERT")
+            con.execute("ROLLBACK")
+
+        return run
+
+    return {name: into(name) for name in ("keyed", "plain")}
+
+
+def resident_mb() -> float:
+    """The memory of this process."""
+    return next(int(line.split()[1]) for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmRSS")) / 1024
+
+
+def first_ms(path: Path, apart: int, times: int = 5) -> tuple[float, float]:
+    """The first INSERT of a session, in ms: with filters that have to be read, and (once) made anew. Prints what memory they take."""
+    found = []
+    for round_ in range(times + 1):
+        if round_ == times:
+            for filter_ in path.glob("data/*/*.keys"):
+                filter_.unlink()
+        with lakelite.connect(path, autocommit=True) as con:
+            con.execute("SET upkeep = 'off'; INSERT INTO plain VALUES (1, 'x')")
+            before, start = resident_mb(), time.perf_counter()
+            con.execute(f"INSERT INTO keyed SELECT range * {apart} + {1_001 + 2 * round_}, 'new' FROM range(1000)")
+            found.append((time.perf_counter() - start) * 1000)
+            if round_ == 0:
+                print(f"memory of the first key check: {resident_mb() - before:.0f} MB")
+    return statistics.median(found[:-1]), found[-1]
 
 
 def main() -> None:
@@ -37,21 +78,31 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--times", type=int, default=15)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, lakelite.connect(Path(folder) / "lake", autocommit=True) as con:
-        con.execute("SET upkeep = 'off'")
-        filled(con, "plain", "", given.rows)
-        filled(con, "keyed", " PRIMARY KEY", given.rows)
-        behind = 4 * given.rows
-        cases = {
-            "1 row": inserts(con, 0, 1, 1),
-            "1,000 rows, keys behind all others": inserts(con, behind, 1000, 1000),
-            "1,000 rows, keys spread over all files": inserts(con, 200, 2 * given.rows // 1000, 1000),
-        }
-        found = [(what, alternating_ms(works, given.times)) for what, works in cases.items()]
-    table(
-        f"INSERT into {given.rows} rows, ms, with a primary key (lakelite) and without (other)",
-        [(w, ms["keyed"], ms["plain"], WANTED) for w, ms in found],
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "lake"
+        apart = 2 * given.rows // 1000
+        with lakelite.connect(path, autocommit=True) as con:
+            con.execute("SET upkeep = 'off'")
+            filled(con, "plain", "", given.rows)
+            filled(con, "keyed", " PRIMARY KEY", given.rows)
+            cases = {
+                "1 row": inserts(con, 0, 1, 1),
+                "1,000 rows, keys behind all others": inserts(con, 4 * given.rows, 1000, 1000),
+                "1,000 rows, keys spread over all files": inserts(con, 200, apart + 2, 1000),
+                "the same, ON CONFLICT DO UPDATE": inserts(con, 1_200, apart + 2, 1000, "ON CONFLICT (k) DO UPDATE SET w = excluded.w"),
+                "MERGE of 1,000 rows, half of them new": merges(con, 2_000, apart + 2, 1000),
+                "the same, close to each other": merges(con, given.rows, 2, 1000),
+            }
+            found = [(what, alternating_ms(works, given.times)) for what, works in cases.items()]
+        table(
+            f"1,000 rows of {given.rows}, ms, with a primary key (lakelite) and without (other)",
+            [(w, ms["keyed"], ms["plain"], WANTED) for w, ms in found],
+        )
+        sizes = [
+            sum(file.stat().st_size for file in path.glob(pattern)) / 1e6 for pattern in ("data/2/*.parquet", "data/2/*.keys", "catalog.sqlite*")
+        ]
+        print("\ndata files of the table with a key {:.1f} MB, their key filters {:.1f} MB, catalog {:.1f} MB".format(*sizes))
+        print("first INSERT of a session: {:.0f} ms, and {:.0f} ms where the filters have to be made".format(*first_ms(path, apart + 2)))
 
 
 if __name__ == "__main__":

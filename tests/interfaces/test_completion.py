@@ -29,6 +29,7 @@ create view late as select * from flights where "dep delay" > 0"""
 def vocabulary(tmp_path_factory):
     con = lakelite.connect(tmp_path_factory.mktemp("lake") / "x", autocommit=True)
     con.executescript(TABLES)
+    con.execute("create branch dev")
     vocabulary = Vocabulary(con)
     vocabulary._warm()
     yield vocabulary
@@ -83,6 +84,8 @@ def offered(vocabulary):
         ("reset auth|", ["author"]),
         ("show cr|", ["create table", "create view"]),
         ("drop schema o|", ["other"]),
+        ("use branch |", ["main", "dev"]),
+        ("merge branch d|", ["dev"]),
         ("select x::time|", ["time", "timestamp", "timestamptz", "timestamp_ms"]),
         ("select cast(x as big|", ["bigint"]),
         ("select * from flights whe|", ["where"]),

@@ -70,7 +70,7 @@ def test_connect_with_its_options(tmp_path: Path) -> None:
             assert (con.autocommit, con.isolation) == (True, "write serializable")
     with lakelite.connect(tmp_path / "flights.lake", read_only=True) as con, pytest.raises(lakelite.OperationalError, match="read-only"):
         con.execute("delete from t")
-    with pytest.raises(lakelite.NotSupportedError, match="branch"):
+    with pytest.raises(lakelite.ProgrammingError, match="branch"):
         lakelite.connect(tmp_path / "flights.lake", branch="dev")
 
 

@@ -248,7 +248,8 @@ def test_a_connection_that_is_forgotten_is_closed(tmp_path: Path) -> None:
         ({"isolation": None}, lakelite.InterfaceError, "an isolation level is a str, not NoneType"),
         ({"isolation": "none"}, lakelite.ProgrammingError, "no isolation level"),
         ({"author": 5}, lakelite.InterfaceError, "an author is a str, not int"),
-        ({"branch": "dev"}, lakelite.NotSupportedError, "branch dev is not supported yet"),
+        ({"branch": "dev"}, lakelite.CannotOpen, "there is no lake"),
+        ({"branch": None}, lakelite.InterfaceError, "a branch is a str, not NoneType"),
     ],
     ids=str,
 )
@@ -258,9 +259,17 @@ def test_wrong_arguments_of_connect(tmp_path: Path, arguments: dict[str, Any], e
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_branch_main_is_the_one_there_is(tmp_path: Path) -> None:
-    with lakelite.connect(tmp_path / "lake", branch="main") as con:
-        assert con.execute("select 1").fetchall() == [(1,)]
+def test_a_connection_is_on_a_branch(tmp_path: Path) -> None:
+    with lakelite.connect(tmp_path / "lake", branch="main", autocommit=True) as con:
+        assert con.branch == "main"
+        con.execute("create branch dev")
+    with lakelite.connect(tmp_path / "lake", branch="DEV", autocommit=True) as con:
+        assert con.branch == "dev"
+        con.execute("use branch main")
+        assert con.branch == "main"
+    with pytest.raises(lakelite.ProgrammingError, match='branch "dve" does not exist') as caught:
+        lakelite.connect(tmp_path / "lake", branch="dve")
+    assert caught.value.hint == "did you mean dev?"
 
 
 def test_the_exceptions_are_attributes_of_the_connection(con: lakelite.Connection) -> None:

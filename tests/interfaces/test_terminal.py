@@ -182,6 +182,8 @@ def test_what_is_pinned_and_in_a_transaction_stands_in_the_prompt(lakelite):
     session.shows("pinned to version 0")
     session.type(".at\r")
     session.until("a long name of …>")
+    session.type("create branch dev; use branch dev;\r")
+    session.until("a long name of …>")
     session.type("begin;\r")
     session.until("a long name of …*>")
     session.type(CTRL_D)

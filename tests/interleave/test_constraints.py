@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +17,6 @@ Connect = Callable[..., Any]
 Rows = list[tuple[Any, ...]]
 TABLE = "CREATE TABLE t (k INTEGER PRIMARY KEY, v INTEGER CHECK (v < 100))"
 FILLED = "INSERT INTO t SELECT range, range FROM range(6)"
-
-
-@pytest.fixture(params=["inline", "parquet"])
-def connect(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Connect]:
-    """Opens connections to one lake; small changes lie inline or in files."""
-    made: list[Any] = []
-
-    def open_one(**options: Any) -> Any:
-        con = lakelite.connect(tmp_path / "lake", **{"autocommit": True, **options})
-        made.append(con)
-        if request.param == "parquet":
-            con.execute("SET inline_rows = 0")
-        return con
-
-    yield open_one
-    for con in made:
-        con.close()
 
 
 def rows(con: Any) -> Rows:

@@ -7,7 +7,7 @@ what the winners left. Two of them that changed the same row are a conflict, or 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,24 +25,17 @@ Connect = Callable[..., Any]
 Rows = list[tuple[Any, ...]]
 
 
-@pytest.fixture(params=["inline", "parquet"])
-def connect(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Connect]:
+@pytest.fixture
+def connect(connect: Connect) -> Connect:
     """Opens connections to one lake with a table t (k, v) with k 0 to 5 and v = k, and an empty one, s."""
-    made: list[Any] = []
 
     def open_one(level: str = DEFAULT, *, autocommit: bool = True) -> Any:
-        con = lakelite.connect(tmp_path / "lake", autocommit=autocommit, isolation=level)
-        made.append(con)
-        if request.param == "parquet":
-            con.execute("SET inline_rows = 0")
-        return con
+        return connect(autocommit=autocommit, isolation=level)
 
     con = open_one()
     con.execute("CREATE TABLE t (k INTEGER, v INTEGER); CREATE TABLE s (k INTEGER, v INTEGER)")
     con.execute("INSERT INTO t SELECT range, range FROM range(6)")
-    yield open_one
-    for con in made:
-        con.close()
+    return open_one
 
 
 def rows(con: Any, name: str = "t") -> Rows:

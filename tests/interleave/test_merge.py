@@ -5,7 +5,7 @@ That it meets, and wins against, every kind of statement is in test_pairs.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,24 +22,13 @@ UPSERT = (
 )
 
 
-@pytest.fixture(params=["inline", "parquet"])
-def connect(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Connect]:
+@pytest.fixture
+def connect(connect: Connect) -> Connect:
     """Opens connections to one lake with t (k, v), k 0 to 9 with v = k but for k = 5, which is deleted, and an empty s (k, v)."""
-    made: list[Any] = []
-
-    def open_one(**options: Any) -> Any:
-        con = lakelite.connect(tmp_path / "lake", **{"autocommit": True, **options})
-        made.append(con)
-        if request.param == "parquet":
-            con.execute("SET inline_rows = 0")
-        return con
-
-    con = open_one()
+    con = connect()
     con.execute("CREATE TABLE t (k INTEGER, v INTEGER); CREATE TABLE s (k INTEGER, v INTEGER)")
     con.execute("INSERT INTO t SELECT range, range FROM range(10); DELETE FROM t WHERE k = 5")
-    yield open_one
-    for con in made:
-        con.close()
+    return connect
 
 
 def value(con: Any, k: int) -> list[int]:

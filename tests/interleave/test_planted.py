@@ -28,7 +28,7 @@ from racing import meeting
 
 import lakelite
 from lakelite.composition import Composition
-from lakelite.transaction import compare, match, rebase, reconcile, resolve, rules, unaffected
+from lakelite.transaction import compare, conflicts, match, meetings, rebase, reconcile, rules, unaffected
 from lakelite.transaction.delta import Delta
 from lakelite.transaction.transaction import Transaction
 
@@ -319,7 +319,7 @@ BUGS = (
         trap(traps.test_31_an_append_that_counted_what_a_winner_appended_to),
     ),
     Bug(
-        "what a winner defined anew is not noticed", resolve.meetings,
+        "what a winner defined anew is not noticed", meetings.meetings,
         "effect.kinds & _THEIRS", 'effect.kinds & {"append", "overwrite"}',
         pair(DELETE_AND_APPEND, "replace, not null and default", explicit=True),
     ),
@@ -329,8 +329,8 @@ BUGS = (
         altered("ALTER TABLE t RENAME v TO w; INSERT INTO t VALUES (7, 7)", "UPDATE t SET v = v + 1", [(1, 2), (2, 3), (7, 8)]),
     ),
     Bug(
-        "a column that is gone may be read", resolve._missing,
-        "for table_id in sorted(_bound(mine, met, head)):", "for table_id in ():",
+        "a column that is gone may be read", conflicts.missing,
+        "for table_id in sorted(bound_names(mine, met, head)):", "for table_id in ():",
         altered("ALTER TABLE t DROP v; INSERT INTO t VALUES (9)", "DELETE FROM t WHERE v IS NULL", None),
     ),
     Bug(

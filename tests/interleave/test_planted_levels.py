@@ -9,7 +9,7 @@ import pytest
 from interleave.test_planted import Bug, pair
 from planting import planted
 
-from lakelite.transaction import rebase, reconcile, resolve, rules, unaffected
+from lakelite.transaction import meetings, rebase, reconcile, resolve, rules, unaffected
 from lakelite.transaction.transaction import Transaction
 
 SERIALIZABLE = (
@@ -93,7 +93,7 @@ SNAPSHOT = (
         pair("delete by value", "update into range", explicit=True, level="snapshot"),
     ),
     Bug(
-        "what was shown of a column that is another one by now counts", resolve.meetings,
+        "what was shown of a column that is another one by now counts", meetings.meetings,
         "is_other = counts and", "is_other =",
         pair("shown, then other", "drop and add column", explicit=True, level="snapshot"),
     ),

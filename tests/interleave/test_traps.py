@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,24 +17,11 @@ Connect = Callable[..., Any]
 Rows = list[tuple[Any, ...]]
 
 
-@pytest.fixture(params=["inline", "parquet"])
-def connect(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Connect]:
-    """Opens connections to one lake, whose table t (k, v) holds k 0 to 9 with v = k; small changes lie inline or in files."""
-    made: list[Any] = []
-
-    def open_one(**options: Any) -> Any:
-        con = lakelite.connect(tmp_path / "lake", **{"autocommit": True, **options})
-        made.append(con)
-        if request.param == "parquet":
-            con.execute("SET inline_rows = 0")
-        return con
-
-    con = open_one()
-    con.execute("CREATE TABLE t (k INTEGER, v INTEGER)")
-    con.execute("INSERT INTO t SELECT range, range FROM range(10)")
-    yield open_one
-    for con in made:
-        con.close()
+@pytest.fixture
+def connect(connect: Connect) -> Connect:
+    """Opens connections to one lake, whose table t (k, v) holds k 0 to 9 with v = k."""
+    connect().execute("CREATE TABLE t (k INTEGER, v INTEGER); INSERT INTO t SELECT range, range FROM range(10)")
+    return connect
 
 
 def rows(con: Any, sql: str = "FROM t") -> Rows:

@@ -100,7 +100,7 @@ def contents(folder: Path) -> dict[str, bytes | None]:
 def test_options_of_connect_that_do_not_exist(tmp_path: Path) -> None:
     with pytest.raises(lakelite.ProgrammingError, match="chaos"):
         lakelite.connect(tmp_path / "x", isolation="chaos")
-    with pytest.raises(lakelite.NotSupportedError, match="branch dev"):
+    with pytest.raises(lakelite.CannotOpen, match="no lake"):  # a new one has no branch dev
         lakelite.connect(tmp_path / "x", branch="dev")
     with pytest.raises(TypeError):
         lakelite.connect(tmp_path / "x", nosuch="main")

@@ -95,7 +95,12 @@ def test_damaged_files(path: Path, damage: Callable[[Path], None], words: str) -
 @pytest.mark.parametrize(
     ("statement", "name", "words"),
     [
-        ("UPDATE fragments SET row_count = row_count + 1 WHERE storage = 'parquet' AND end_snapshot_id IS NULL", "data/", "the catalog says"),
+        (
+            "UPDATE fragments SET row_count = row_count + 1 WHERE storage = 'parquet'"
+            " AND fragment_id IN (SELECT fragment_id FROM fragment_lives WHERE end_snapshot_id IS NULL)",
+            "data/",
+            "the catalog says",
+        ),
         ("UPDATE fragments SET size_bytes = size_bytes + 1 WHERE storage = 'inline'", "fragment ", "bytes"),
         ("UPDATE inline_rows SET ipc = CAST(ipc || x'00' AS BLOB)", "fragment ", "SHA-256"),
         ("DELETE FROM inline_rows", "fragment ", "no rows of it"),
@@ -116,9 +121,9 @@ def test_damaged_files(path: Path, damage: Callable[[Path], None], words: str) -
         ),
         ("UPDATE effects SET rows_added = rows_added + 1", "snapshot ", "its effect says"),
         ("DELETE FROM effects WHERE kinds = 'append'", "snapshot ", "nothing"),
-        ("UPDATE tables SET end_snapshot_id = 100000 WHERE end_snapshot_id IS NULL", "fragment ", "was dropped"),
+        ("UPDATE table_lives SET end_snapshot_id = 100000 WHERE end_snapshot_id IS NULL", "fragment ", "was dropped"),
         ("UPDATE counters SET next_id = 1 WHERE name = 'row'", "counter row", "in use"),
-        ("UPDATE fragments SET end_snapshot_id = NULL WHERE end_snapshot_id IS NOT NULL", "snapshot ", "its effect says"),
+        ("UPDATE fragment_lives SET end_snapshot_id = NULL WHERE end_snapshot_id IS NOT NULL", "snapshot ", "its effect says"),
     ],
 )
 def test_damaged_catalogs(path: Path, statement: str, name: str, words: str) -> None:

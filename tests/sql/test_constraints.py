@@ -2,46 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
+from comparing import both
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from oracle import multiset
 
 import lakelite
-from lakelite.errors import DataError, IntegrityError, NotSupportedError, ProgrammingError
+from lakelite.errors import IntegrityError, NotSupportedError, ProgrammingError
 
 TABLE = (
     "CREATE TABLE t (k INTEGER PRIMARY KEY, u INTEGER UNIQUE, v INTEGER NOT NULL DEFAULT 5 CHECK (v < 100), w VARCHAR, UNIQUE (v, w), CHECK (k <> v))"
 )
 
 
-@pytest.fixture(params=["inline", "parquet"])
-def con(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
-    con = lakelite.connect(tmp_path / "lake", autocommit=True)
-    if request.param == "parquet":
-        con.execute("SET inline_rows = 0")
-    yield con
-    con.close()
-
-
-def both(con: Any, duck: Any, sql: str) -> None:
-    """Runs a statement here and in DuckDB: the same errors, and the same rows afterwards."""
-    try:
-        duck.execute(sql).fetchall()
-        failed = None
-    except duckdb.Error as error:
-        failed = error
-    if failed is None:
-        con.execute(sql)
-    else:
-        with pytest.raises(IntegrityError if isinstance(failed, duckdb.ConstraintException) else (ProgrammingError, DataError)):
-            con.execute(sql)
-    assert multiset(con.execute("FROM t").fetchall()) == multiset(duck.execute("FROM t").fetchall()), sql
+@pytest.fixture
+def con(connect: Callable[..., Any]) -> Any:
+    return connect()
 
 
 SCRIPT = """

@@ -86,3 +86,16 @@ def test_copy_options_and_other_files(lake: lakelite.Connection, tmp_path: Path)
     assert lake.execute(f"select count(*) from '{tmp_path}/z.parquet' p join t using (a)").fetchall() == [(3,)]
     lake.execute(f"create table w as from read_csv('{tmp_path}/b.csv', all_varchar = true)")
     assert lake.execute("select count(*) from w").fetchall() == [(3,)]
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "json"])
+@pytest.mark.parametrize("text", ["CREATE TABLE t AS FROM '{0}'", "CREATE TABLE t AS SELECT a, b FROM '{0}'", "CREATE TEMP TABLE t AS FROM '{0}'"])
+def test_a_table_of_a_file(lake: lakelite.Connection, tmp_path: Path, form: str, text: str) -> None:
+    plain = duckdb.connect()
+    path = tmp_path / f"x.{form}"
+    plain.execute(f"COPY (SELECT range AS a, 'word ' || range AS b FROM range(20)) TO '{path}'")
+    plain.execute(text.format(path))
+    lake.execute(text.format(path))
+    path.unlink()
+    assert lake.execute("DESCRIBE t").fetchall() == plain.execute("DESCRIBE t").fetchall()
+    assert lake.execute("FROM t").fetchall() == plain.execute("FROM t").fetchall()

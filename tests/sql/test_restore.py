@@ -45,7 +45,7 @@ def files(path: Path) -> dict[str, os.stat_result]:
 
 def catalogued(path: Path, *, live: bool = False) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(path / "catalog.sqlite")) as db:
-        where = "WHERE end_snapshot_id IS NULL" if live else ""
+        where = "WHERE fragment_id IN (SELECT fragment_id FROM fragment_lives WHERE end_snapshot_id IS NULL)" if live else ""
         return db.execute(f"SELECT fragment_id, path, size_bytes, sha256, first_row_id, row_count FROM fragments {where} ORDER BY 1").fetchall()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import random
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -81,15 +81,12 @@ WITH q AS (SELECT 2 AS k) DELETE FROM t USING q WHERE a = q.k RETURNING *
 """.strip().splitlines()
 
 
-@pytest.fixture(params=["inline", "parquet"])
-def con(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
-    con = lakelite.connect(tmp_path / "lake", autocommit=True)
-    if request.param == "parquet":
-        con.execute("SET inline_rows = 0")
+@pytest.fixture
+def con(connect: Callable[..., Any]) -> Any:
+    con = connect()
     for statement in SETUP:
         con.execute(statement)
-    yield con
-    con.close()
+    return con
 
 
 def test_each_statement_gives_what_duckdb_gives(con: Any) -> None:

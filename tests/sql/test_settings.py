@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import lakelite
-from lakelite.settings import _ABOUT, _BOUNDS, _CHOICES
+from lakelite.bounds import _BOUNDS, _CHOICES
+from lakelite.settings import _ABOUT
 
 
 def value(con: Any, name: str) -> str:

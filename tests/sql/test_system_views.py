@@ -25,6 +25,9 @@ CONTRACT = {
     "compositions": "output_fragment_id, source_fragment_id, source_order, output_start, live_count, physical_count, ordered",
     "resolutions": "snapshot_id, winner_snapshot_id, table_name, rung, row_count, explanation",
     "settings": "name, value, scope, description",
+    "branches": "name, head_snapshot_id, base_snapshot_id, created_at",
+    "tags": "name, tagged_snapshot_id, branch, created_at",
+    "merge_conflicts": "table_name, row_id, kind, base, ours, theirs",
 }
 
 

@@ -249,7 +249,7 @@ def test_inside_a_transaction_its_own_changes_are_no_version(lake: Any, copies: 
         ("FROM t AT (TIMESTAMP => 'noon')", lakelite.DataError, "noon", 6),
         ("FROM t AT (TIMESTAMP => TIMESTAMP '2001-01-01')", lakelite.ProgrammingError, "the lake is younger than that: it was made on 20", 6),
         ("FROM t AT (VERSION => (SELECT max(k) FROM u))", lakelite.ProgrammingError, "where no table can be seen", 6),
-        ("FROM t AT (BRANCH => 'b')", lakelite.NotSupportedError, "BRANCH", 8),
+        ("FROM t AT (BRANCH => 'b')", lakelite.ProgrammingError, 'branch "b" does not exist', 6),
         ("SELECT 1, t AT (VERSION => 2)", lakelite.ProgrammingError, "no table", 13),
         ("SELECT k FROM t ORDER BY k, t AT (VERSION => 2)", lakelite.ProgrammingError, "no table", 31),
         ("SELECT count(t AT (VERSION => 2)) FROM t", lakelite.ProgrammingError, "no table", 16),

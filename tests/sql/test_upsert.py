@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import duckdb
 import pytest
+from comparing import both
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from oracle import multiset
 
 import lakelite
-from lakelite.errors import DataError, IntegrityError, NotSupportedError, ProgrammingError
+from lakelite.errors import NotSupportedError
 
 
-@pytest.fixture(params=["inline", "parquet"])
-def con(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
-    con = lakelite.connect(tmp_path / "lake", autocommit=True)
-    if request.param == "parquet":
-        con.execute("SET inline_rows = 0")
-    yield con
-    con.close()
-
-
-def both(con: Any, duck: Any, sql: str) -> None:
-    """Runs a statement here and in DuckDB: the same errors, numbers of rows, and rows afterwards."""
-    try:
-        found = duck.execute(sql).fetchall()
-        failed = None
-    except duckdb.Error as error:
-        failed = error
-    if failed is None:
-        count = con.execute(sql).rowcount
-        assert not sql.startswith("INSERT") or count == found[0][0], sql
-    else:
-        with pytest.raises(IntegrityError if isinstance(failed, duckdb.ConstraintException) else (ProgrammingError, DataError)):
-            con.execute(sql)
-    assert multiset(con.execute("FROM t").fetchall()) == multiset(duck.execute("FROM t").fetchall()), sql
+@pytest.fixture
+def con(connect: Callable[..., Any]) -> Any:
+    return connect()
 
 
 ONE_KEY = ("CREATE OR REPLACE TABLE t (k INTEGER PRIMARY KEY, v INTEGER DEFAULT 7, w INTEGER)", "INSERT INTO t VALUES (1, 10, 100), (2, 20, 200)")

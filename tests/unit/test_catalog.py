@@ -17,7 +17,7 @@ from lakelite.catalog.store import Catalog, CommitFailed, open_catalog
 from lakelite.errors import CannotOpen, DataError, InternalError, OperationalError
 from lakelite.storage.locks import CommitLock
 
-EACH_STATEMENT = ("head", "effects", "snapshot_range", "oldest_kept", "fragments", "fragments_born", "fragments_gone", "statistics", "vectors")
+EACH_STATEMENT = ("head", "effects", "newest", "oldest_kept", "fragments", "fragments_born", "fragments_gone", "statistics", "vectors")
 EACH_COMMIT = ("winners", "row_counts", "snapshot_of_transaction", "inline_rows", "end_fragment", "end_vector", "end_columns", "add_snapshot")
 GROWING = ("snapshots", "effects", "fragments", "fragment_statistics", "deletion_vectors", "inline_rows", "columns", "tables", "table_names")
 
@@ -65,7 +65,7 @@ def check_given_up(catalog: Catalog) -> None:
 
 def test_a_number_beyond_64_bits(catalog: Catalog) -> None:
     with pytest.raises(DataError, match="too large"):
-        catalog.rows("history", table_id=None, limit=2**63)
+        catalog.rows("history", base=0, table_id=None, limit=2**63)
 
 
 def test_the_error_of_a_rollback_does_not_hide_the_one_before(catalog: Catalog) -> None:
@@ -93,7 +93,7 @@ def test_a_page_that_is_damaged_is_found_before_the_commit_lock_is_taken(tmp_pat
     content = catalog.read_bytes()
     monkeypatch.setattr(CommitLock, "acquire", lambda *_: pytest.fail("the commit lock was taken"))
     with sqlite3.connect(catalog) as sqlite:
-        page = sqlite.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'fragments_born'").fetchone()[0]
+        page = sqlite.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'fragment_lives_born'").fetchone()[0]
     sqlite.close()
     damaged = bytearray(content)
     damaged[(page - 1) * 4096 : page * 4096] = bytes(4096)
@@ -115,7 +115,7 @@ def plan(query: str) -> list[str]:
     return [row[3] for row in rows]
 
 
-@pytest.mark.parametrize("query", [*EACH_STATEMENT, *EACH_COMMIT, "snapshot_at_time", "floor_by_time"])
+@pytest.mark.parametrize("query", [*EACH_STATEMENT, *EACH_COMMIT, "snapshot_at_time", "branch_states"])
 def test_no_growing_table_is_read_as_a_whole(query: str) -> None:
     steps = plan(query)
     assert not [s for s in steps if re.match(rf"SCAN ({'|'.join(GROWING)}|[a-z])\b", s)], steps
@@ -123,13 +123,13 @@ def test_no_growing_table_is_read_as_a_whole(query: str) -> None:
         assert any("snapshots_by_time (committed_at_us<?)" in s for s in steps), steps
 
 
-@pytest.mark.parametrize("query", ["head", "snapshot_range", "snapshot_at_time"])
+@pytest.mark.parametrize("query", ["head", "newest", "snapshot_at_time"])
 def test_the_ends_of_a_long_history_are_found_at_once(query: str, catalog: Catalog) -> None:
     sqlite = catalog._sqlite
     sqlite.execute("BEGIN")
     sqlite.execute(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
-        " INSERT INTO snapshots SELECT i, i - 1, 'main', 4000000000000000 + i, NULL, NULL, 'x', '[]', 'x', i - 1, 1, 't' || i, 0 FROM n"
+        " INSERT INTO snapshots SELECT i, i - 1, 4000000000000000 + i, NULL, NULL, 'x', '[]', 'x', i - 1, 1, 't' || i, 0, 1, NULL FROM n"
     )
     sqlite.execute("COMMIT")
     steps = 0
@@ -140,9 +140,10 @@ def test_the_ends_of_a_long_history_are_found_at_once(query: str, catalog: Catal
         return 0
 
     sqlite.set_progress_handler(count, 100)
-    found = catalog.row(query, **({"time_us": 4_000_000_000_000_005} if query == "snapshot_at_time" else {}))
+    given = {"head": {"branch": 1}, "newest": {}, "snapshot_at_time": {"time_us": 4_000_000_000_000_005, "base": 20_000}}
+    found = catalog.row(query, **given[query])
     sqlite.set_progress_handler(None, 0)
-    assert found == {"head": (20_000,), "snapshot_range": (0, 20_000), "snapshot_at_time": (5,)}[query]
+    assert found == {"head": (20_000,), "newest": (20_000,), "snapshot_at_time": (5,)}[query]
     assert steps < 5, "hundreds of SQLite's instructions"
 
 

@@ -43,6 +43,11 @@ def found(where: str, parameters: dict[str, object] | None = None) -> list[tuple
         ("ts >= '2020-01-31 10:00:00.5'", [("ts", ">=", (datetime.fromisoformat("2020-01-31 10:00:00.5"),))]),
         ("ts >= TIMESTAMP '2020-01-31'", [("ts", ">=", (datetime.fromisoformat("2020-01-31"),))]),
         ("ts >= DATE '2020-01-31'", [("ts", ">=", (date(2020, 1, 31),))]),
+        ("year(ts) = 2024", [("ts", ">=", (date(2024, 1, 1),)), ("ts", "<", (date(2025, 1, 1),))]),
+        ("2024 < YEAR(day) AND year(day) <= $1 + 0 AND year(day) < 2030", [("day", ">=", (date(2025, 1, 1),)), ("day", "<", (date(2030, 1, 1),))]),
+        ("year(t.ts) IN (2020, 2019)", [("ts", ">=", (date(2019, 1, 1),)), ("ts", "<", (date(2021, 1, 1),))]),
+        ("year(ts) BETWEEN 2019 AND 2021", [("ts", ">=", (date(2019, 1, 1),)), ("ts", "<", (date(2022, 1, 1),))]),
+        ("tz > '2020-01-01 00:00:00Z'", [("tz", ">", (datetime(2020, 1, 1, tzinfo=UTC),))]),
         ("i = 1 -- a comment", [("i", "=", (1,))]),
     ],
 )
@@ -54,6 +59,8 @@ LEFT_ALONE = """
 i = 5 OR s = 'a'; NOT i = 5; i <> 5; i = 5 IS TRUE; i = 5 IS NULL; i + 1 = 5; i = 5 + 1; i = i; i = 5::INTEGER; abs(i) = 5
 i = '5'; i = 5.5; i = 1e3; i = true; i = 5 = true; i = NULL; i = $nothing; i = $flag; i = $missing; i = ?; i = 99999999999999999999
 s = 5; s = E'a'; s = $$a$$; s COLLATE NOCASE = 'a'; s = 'a' COLLATE NOCASE; s LIKE 'a'; s = 'a' || 'b'; s IN ('a', 5); s BETWEEN 'a' AND 5
+year(i) = 2024; year(tz) = 2024; year(ts) = '2024'; year(ts) = 0; year(ts) = 9999; year(ts) = 2024.5; year(ts + i) = 3; year(ts) IN (2024, $flag)
+tz = TIMESTAMP '2020-01-01 00:00:00'; tz = DATE '2020-01-01'; tz = TIMESTAMPTZ '2020-01-01'; tz > '2020-01-01 25:00:00Z'
 d = 1.555; d = 10000; d = 1e0; d = $nan; f = $nan; f = 'nan'; e = 'a'; u = 5; tz = '2020-01-01'
 day = 'today'; day = '2020-1-1'; day = '2020-02-31'; day = TIMESTAMP '2020-01-01'; day = '2020-01-01 00:00:00'
 ts = '2020-01-01 00:00:00+02'; ts = '2020-01-01 00:00:00.0000001'; ts = $aware

@@ -75,6 +75,7 @@ LITERALS = st.one_of(
     strings(st.datetimes().map(str)),
     st.dates().map(lambda d: f"DATE '{d}'"),
     st.datetimes().map(lambda d: f"TIMESTAMP '{d}'"),
+    st.datetimes().map(lambda d: f"TIMESTAMPTZ '{d}{'' if '.' in str(d) else '.0'}+05:30'"),
     strings(TEXTS),
 )
 PARAMETERS = st.one_of(

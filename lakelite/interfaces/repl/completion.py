@@ -22,7 +22,7 @@ from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA
 
 MOST_FILES = 500
 FILE, DIRECTORY = "file", "directory"
-_SHOWN = ("TABLES", "ALL", "ALL TABLES", "SCHEMAS", "CREATE TABLE", "CREATE VIEW")
+_SHOWN = ("TABLES", "ALL", "ALL TABLES", "SCHEMAS", "BRANCHES", "TAGS", "CREATE TABLE", "CREATE VIEW")
 _CLAUSES = (
     "WHERE", "JOIN", "LEFT JOIN", "ON", "USING", "GROUP BY", "ORDER BY", "HAVING", "QUALIFY", "LIMIT", "SET", "VALUES", "SELECT", "AT (VERSION => ",
     "AT (TIMESTAMP => ", "UNION ALL", "CROSS JOIN", "RETURNING", "DEFAULT VALUES", "ZORDER BY",
@@ -77,6 +77,8 @@ def _all(context: Context, vocabulary: Vocabulary) -> Iterable[tuple[str, str]]:
             return [*_keywords(_SHOWN, context.prefix), *((name, value) for name, value, _ in vocabulary.settings())]
         case "schema":
             return [(shown_name(name), "schema") for name in vocabulary.schemas()]
+        case "branch":
+            return [(shown_name(name), "branch") for name in vocabulary.branches()]
         case "type":
             return _keywords(sorted(TYPES), context.prefix)
         case "file":

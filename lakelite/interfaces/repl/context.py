@@ -22,7 +22,7 @@ Name = tuple[str | None, str]
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """`kind`: what can stand here: statement, relation, member, column, clause, version, setting, show, schema, type, file, or none.
+    """`kind`: what can stand here: statement, relation, member, column, clause, version, setting, show, schema, branch, type, file, or none.
 
     `prefix`: what is typed of it, in front of the cursor, as it stands there. `qualifier`: the names with a dot in front of it.
     `tables`: those of the statement, under the folded names by which it calls them; the value is (schema, name) as written.
@@ -127,8 +127,8 @@ def _kind(own: Sequence[Token]) -> str:
         return "type"
     if words == ["SHOW"]:
         return "show"
-    if last == "SCHEMA":
-        return "schema"
+    if last in ("SCHEMA", "BRANCH"):
+        return last.lower()
     if last in RELATION_HEADS or words in (["VACUUM"], ["COPY"]):
         return "relation"
     if last == "," and _clause(own) in ("FROM", "JOIN", "USING") and _open_call(own) == "":

@@ -74,6 +74,9 @@ class Vocabulary:
     def schemas(self) -> list[str]:
         return [row[1] for row in self._rows("SHOW SCHEMAS")]
 
+    def branches(self) -> list[str]:
+        return [row[0] for row in self._rows("SHOW BRANCHES")]
+
     def settings(self) -> list[tuple[str, str, str]]:
         """Name, value and description of each."""
         return [(row[0], row[1], row[2]) for row in self._rows("SHOW ALL")]

@@ -1,0 +1,93 @@
+-- Branches. What is immutable is split from where it lives: a row with begin_snapshot_id b, end_snapshot_id e and branch_id r is part of
+-- those snapshots of branch r that are b <= s < e. Snapshots are numbered across all branches, and each belongs to one.
+-- A new branch begins with a snapshot of its own, on which all that lives at its base begins once more: the same ids, the same files.
+
+-- base_snapshot_id: the snapshot that it was made from, which is first_snapshot_id's parent. oldest_kept_id: VACUUM has removed the
+-- branch's older snapshots, but for those that a tag or the base of a merge holds. dropped_snapshot_id: the newest one of the lake when it was dropped.
+CREATE TABLE branches (
+    branch_id           INTEGER PRIMARY KEY,
+    name                TEXT    NOT NULL CHECK (name <> ''),
+    base_snapshot_id    INTEGER,
+    first_snapshot_id   INTEGER NOT NULL,
+    oldest_kept_id      INTEGER NOT NULL,
+    created_at_us       INTEGER NOT NULL,
+    dropped_snapshot_id INTEGER
+) STRICT;
+CREATE UNIQUE INDEX branches_by_name ON branches (name COLLATE NOCASE) WHERE dropped_snapshot_id IS NULL;
+INSERT INTO branches (branch_id, name, first_snapshot_id, oldest_kept_id, created_at_us)
+SELECT 1, 'main', 0, coalesce(min(snapshot_id), 0), coalesce(min(committed_at_us), CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)) FROM snapshots;
+
+CREATE TABLE tags (
+    name          TEXT    PRIMARY KEY COLLATE NOCASE CHECK (name <> ''),
+    snapshot_id   INTEGER NOT NULL REFERENCES snapshots (snapshot_id),
+    created_at_us INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tags_by_snapshot ON tags (snapshot_id);
+
+-- merge_parent_id: the snapshot of another branch that a MERGE BRANCH took in.
+ALTER TABLE snapshots DROP COLUMN branch;
+ALTER TABLE snapshots ADD COLUMN branch_id INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE snapshots ADD COLUMN merge_parent_id INTEGER;
+CREATE INDEX snapshots_of_branch ON snapshots (branch_id);
+
+CREATE TABLE all_counters (
+    name    TEXT PRIMARY KEY CHECK (name IN ('table', 'field', 'schema', 'fragment', 'row', 'snapshot', 'branch')),
+    next_id INTEGER NOT NULL CHECK (next_id > 0)
+) STRICT, WITHOUT ROWID;
+INSERT INTO all_counters (name, next_id) SELECT name, next_id FROM counters;
+INSERT INTO all_counters (name, next_id) SELECT 'snapshot', coalesce(max(snapshot_id), 0) + 1 FROM snapshots;
+INSERT INTO all_counters (name, next_id) VALUES ('branch', 2);
+DROP TABLE counters;
+ALTER TABLE all_counters RENAME TO counters;
+
+CREATE TABLE schema_lives (
+    schema_id         INTEGER NOT NULL REFERENCES schemas (schema_id) ON DELETE CASCADE,
+    branch_id         INTEGER NOT NULL,
+    begin_snapshot_id INTEGER NOT NULL,
+    end_snapshot_id   INTEGER CHECK (end_snapshot_id > begin_snapshot_id),
+    PRIMARY KEY (schema_id, begin_snapshot_id)
+) STRICT, WITHOUT ROWID;
+INSERT INTO schema_lives SELECT schema_id, 1, begin_snapshot_id, end_snapshot_id FROM schemas;
+ALTER TABLE schemas DROP COLUMN end_snapshot_id;
+ALTER TABLE schemas DROP COLUMN begin_snapshot_id;
+
+-- oldest_kept_id: VACUUM t: older snapshots of the branch no longer hold this table's rows.
+CREATE TABLE table_lives (
+    table_id          INTEGER NOT NULL REFERENCES tables (table_id) ON DELETE CASCADE,
+    branch_id         INTEGER NOT NULL,
+    begin_snapshot_id INTEGER NOT NULL,
+    end_snapshot_id   INTEGER CHECK (end_snapshot_id > begin_snapshot_id),
+    oldest_kept_id    INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (table_id, begin_snapshot_id)
+) STRICT, WITHOUT ROWID;
+INSERT INTO table_lives SELECT table_id, 1, begin_snapshot_id, end_snapshot_id, oldest_kept_id FROM tables;
+ALTER TABLE tables DROP COLUMN end_snapshot_id;
+ALTER TABLE tables DROP COLUMN begin_snapshot_id;
+ALTER TABLE tables DROP COLUMN oldest_kept_id;
+
+-- born_snapshot_id: the snapshot that brought the fragment, on whatever branch.
+CREATE TABLE fragment_lives (
+    fragment_id       INTEGER NOT NULL REFERENCES fragments (fragment_id) ON DELETE CASCADE,
+    table_id          INTEGER NOT NULL,
+    branch_id         INTEGER NOT NULL,
+    begin_snapshot_id INTEGER NOT NULL,
+    end_snapshot_id   INTEGER CHECK (end_snapshot_id > begin_snapshot_id),
+    PRIMARY KEY (fragment_id, begin_snapshot_id)
+) STRICT, WITHOUT ROWID;
+INSERT INTO fragment_lives SELECT fragment_id, table_id, 1, begin_snapshot_id, end_snapshot_id FROM fragments;
+CREATE INDEX fragment_lives_born ON fragment_lives (table_id, branch_id, begin_snapshot_id);
+CREATE INDEX fragment_lives_gone ON fragment_lives (table_id, branch_id, end_snapshot_id);
+DROP INDEX fragments_born;
+DROP INDEX fragments_gone;
+ALTER TABLE fragments DROP COLUMN end_snapshot_id;
+ALTER TABLE fragments RENAME COLUMN begin_snapshot_id TO born_snapshot_id;
+
+ALTER TABLE table_names ADD COLUMN branch_id INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE columns ADD COLUMN branch_id INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE constraints ADD COLUMN branch_id INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE views ADD COLUMN branch_id INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE comments ADD COLUMN branch_id INTEGER NOT NULL DEFAULT 1;
+
+ALTER TABLE deletion_vectors ADD COLUMN branch_id INTEGER NOT NULL DEFAULT 1;
+DROP INDEX deletion_vectors_live;
+CREATE UNIQUE INDEX deletion_vectors_live ON deletion_vectors (fragment_id, branch_id) WHERE end_snapshot_id IS NULL;

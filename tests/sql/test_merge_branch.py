@@ -1,0 +1,440 @@
+"""MERGE BRANCH: rows and tables that come over, conflicts and who decides them, what must hold afterwards, and winners that it meets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from racing import flush, meeting
+
+import lakelite
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "lake"
+
+
+def made(path: Path, *, inline_rows: int = 1000, deletes: bool = False) -> Any:
+    """A lake with a table of ten rows and a branch of it; its connection is on main."""
+    con = lakelite.connect(path, autocommit=True)
+    con.execute(f"SET inline_rows = {inline_rows}")
+    con.execute("CREATE TABLE t (k INTEGER PRIMARY KEY, v INTEGER)")
+    con.execute("INSERT INTO t SELECT r, r * 10 FROM range(12) q(r)")
+    if deletes:
+        con.execute("DELETE FROM t WHERE k IN (10, 11)")
+    con.execute("CREATE BRANCH dev")
+    return con
+
+
+@pytest.fixture
+def con(path: Path) -> Iterator[Any]:
+    with made(path, deletes=True) as con:
+        yield con
+
+
+def on(con: Any, branch: str, script: str) -> None:
+    """Runs a script on a branch, and comes back to main."""
+    con.execute(f"USE BRANCH {branch}")
+    con.executescript(script)
+    con.execute("USE BRANCH main")
+
+
+def answer(con: Any, sql: str, parameters: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
+    found: list[tuple[Any, ...]] = con.execute(sql, parameters).fetchall()
+    return found
+
+
+def table(con: Any, name: str = "t") -> dict[Any, Any]:
+    return {row[0]: row[1] if len(row) == 2 else row[1:] for row in answer(con, f"SELECT * FROM {name}")}
+
+
+BASE = {k: k * 10 for k in range(10)}
+
+
+# Rows.
+
+
+def test_what_only_theirs_did_comes_over(con: Any) -> None:
+    on(con, "dev", "INSERT INTO t VALUES (20, 1), (21, 2); UPDATE t SET v = -1 WHERE k IN (1, 2); DELETE FROM t WHERE k = 3; OPTIMIZE t")
+    con.execute("UPDATE t SET v = 55 WHERE k = 5; DELETE FROM t WHERE k = 6; INSERT INTO t VALUES (30, 3)")
+    dry = answer(con, "MERGE BRANCH dev DRY RUN")
+    assert dry == [("t", 2, 2, 1, 0, "")]
+    assert table(con) == {**{k: v for k, v in BASE.items() if k != 6}, 5: 55, 30: 3}
+    cursor = con.execute("MERGE BRANCH dev")
+    assert [c[0] for c in cursor.description] == ["table_name", "rows_added", "rows_updated", "rows_deleted", "conflicts", "what"]
+    assert cursor.fetchall() == dry
+    merged = {**{k: v for k, v in BASE.items() if k not in (3, 6)}, 1: -1, 2: -1, 5: 55, 20: 1, 21: 2, 30: 3}
+    assert table(con) == merged
+    last = "SELECT operation, merge_parent_id, rows_added, rows_removed FROM lake.snapshots WHERE snapshot_id = ?"
+    head = answer(con, "SELECT head_snapshot_id FROM lake.branches WHERE name = 'dev'")[0][0]
+    assert answer(con, last, [con.last_commit.snapshot_id]) == [("MERGE BRANCH", head, 4, 3)]
+    assert answer(con, "SELECT * FROM lake.merge_conflicts") == []
+    assert answer(con, "CHECK LAKE") == []
+
+
+def test_a_second_merge_takes_only_what_is_new(con: Any) -> None:
+    on(con, "dev", "UPDATE t SET v = -1 WHERE k = 1; INSERT INTO t VALUES (20, 1)")
+    con.execute("MERGE BRANCH dev")
+    before = con.last_commit.snapshot_id
+    assert answer(con, "MERGE BRANCH dev") == []
+    assert con.last_commit.snapshot_id == before
+    con.execute("UPDATE t SET v = 7 WHERE k = 1; DELETE FROM t WHERE k = 20")  # ours goes on from there
+    on(con, "dev", "UPDATE t SET v = -2 WHERE k = 2")
+    assert answer(con, "MERGE BRANCH dev") == [("t", 0, 1, 0, 0, "")]
+    assert (table(con)[1], table(con)[2], 20 in table(con)) == (7, -2, False)
+    on(con, "dev", "MERGE BRANCH main")
+    assert answer(con, "SELECT * FROM t AT (BRANCH => 'dev') EXCEPT SELECT * FROM t") == []
+    assert answer(con, "MERGE BRANCH dev") == []  # the merge there brought nothing that is not here
+    assert answer(con, "CHECK LAKE") == []
+
+
+def test_rows_keep_their_ids(con: Any) -> None:
+    on(con, "dev", "UPDATE t SET v = -1 WHERE k = 1")
+    con.execute("MERGE BRANCH dev")
+    on(con, "dev", "UPDATE t SET v = -2 WHERE k = 1")  # the same row still, on both
+    con.execute("MERGE BRANCH dev")
+    changes = answer(con, "SELECT change_type, v FROM table_changes('t', ?, ?) ORDER BY 1", [con.last_commit.snapshot_id] * 2)
+    assert changes == [("update_postimage", -2), ("update_preimage", -1)]
+
+
+def test_rows_that_were_deleted_or_changed_alike_are_no_conflict(con: Any) -> None:
+    both = "DELETE FROM t WHERE k = 1; UPDATE t SET v = 5 WHERE k = 2"
+    on(con, "dev", both + "; UPDATE t SET v = v + 1 WHERE k = 3; UPDATE t SET v = v - 1 WHERE k = 3")
+    con.execute(both)
+    con.execute("UPDATE t SET v = 0 WHERE k = 3")
+    assert answer(con, "MERGE BRANCH dev") == []  # theirs brought 3 back to what it was
+    assert con.last_commit.snapshot_id == answer(con, "SELECT max(snapshot_id) FROM lake.snapshots")[0][0]
+    assert table(con) == {**{k: v for k, v in BASE.items() if k != 1}, 2: 5, 3: 0}
+
+
+# Conflicts.
+
+
+@pytest.fixture
+def torn(con: Any) -> Any:
+    """1: both updated; 2: updated here, deleted there; 3: the other way round; 4, 20: theirs alone."""
+    on(con, "dev", "UPDATE t SET v = -1 WHERE k IN (1, 3, 4); DELETE FROM t WHERE k = 2; INSERT INTO t VALUES (20, 1)")
+    con.execute("UPDATE t SET v = 99 WHERE k IN (1, 2); DELETE FROM t WHERE k = 3")
+    return con
+
+
+def test_a_conflict_names_what_both_changed_and_nothing_happens(torn: Any) -> None:
+    before = table(torn)
+    with pytest.raises(lakelite.TransactionConflict) as caught:
+        torn.execute("MERGE BRANCH dev")
+    (conflict,) = caught.value.conflicts
+    assert (conflict.kind, conflict.table, conflict.rows, conflict.keys) == ("merge conflict", "t", 3, ("k: 1", "k: 2", "k: 3"))
+    assert conflict.explanation == "3 rows were changed on both branches, and not alike (k: 1, k: 2, k: 3)"
+    assert "ON CONFLICT OURS or THEIRS" in str(caught.value)
+    assert caught.value.sqlstate == "40001"
+    assert table(torn) == before
+    shown = answer(torn, "SELECT table_name, kind, base, ours, theirs FROM lake.merge_conflicts ORDER BY row_id")
+    assert [(name, kind, *(text and json.loads(text) for text in versions)) for name, kind, *versions in shown] == [
+        ("t", "both updated", {"k": 1, "v": 10}, {"k": 1, "v": 99}, {"k": 1, "v": -1}),
+        ("t", "updated here, deleted there", {"k": 2, "v": 20}, {"k": 2, "v": 99}, None),
+        ("t", "deleted here, updated there", {"k": 3, "v": 30}, None, {"k": 3, "v": -1}),
+    ]
+    assert answer(torn, "SELECT count(*) FROM lake.merge_conflicts WHERE ours IS NULL") == [(1,)]
+    with pytest.raises(lakelite.TransactionConflict):
+        torn.execute("MERGE BRANCH dev ON CONFLICT FAIL")
+
+
+@pytest.mark.parametrize(("side", "expected"), [("OURS", {1: 99, 2: 99}), ("THEIRS", {1: -1, 3: -1})])
+def test_one_side_decides_all(torn: Any, side: str, expected: dict[int, int]) -> None:
+    assert answer(torn, f"MERGE BRANCH dev DRY RUN ON CONFLICT {side}") == [("t", 1, 1, 0, 3, "")]
+    torn.execute(f"MERGE BRANCH dev ON CONFLICT {side}")
+    rest = {k: v for k, v in BASE.items() if k not in (1, 2, 3)}
+    assert table(torn) == {**rest, 4: -1, 20: 1, **expected}
+    assert answer(torn, "SELECT count(*) FROM lake.merge_conflicts") == [(3,)]
+    assert answer(torn, "MERGE BRANCH dev") == []
+    assert answer(torn, "CHECK LAKE") == []
+
+
+def test_single_rows_are_decided_by_making_them_alike(torn: Any) -> None:
+    torn.execute("UPDATE t SET v = d.v FROM t AT (BRANCH => 'dev') AS d WHERE t.k = d.k AND t.k = 1; DELETE FROM t WHERE k = 2")  # theirs
+    on(torn, "dev", "DELETE FROM t WHERE k = 3")  # ours
+    torn.execute("MERGE BRANCH dev")
+    assert table(torn) == {**{k: v for k, v in BASE.items() if k not in (2, 3)}, 1: -1, 4: -1, 20: 1}
+
+
+def test_values_that_are_equal_and_not_the_same(path: Path) -> None:
+    with lakelite.connect(path, autocommit=True) as con:
+        con.execute("CREATE TABLE f (k INTEGER, x DOUBLE, i INTERVAL, s STRUCT(a DOUBLE))")
+        con.execute("INSERT INTO f VALUES (1, 0.0, INTERVAL 1 MONTH, {'a': 0.0}), (2, 'nan', NULL, NULL), (3, 0, INTERVAL 1 MONTH, NULL)")
+        con.execute("CREATE BRANCH dev")
+        on(
+            con,
+            "dev",
+            "UPDATE f SET x = '-0.0'::DOUBLE WHERE k = 1; UPDATE f SET x = 'nan' WHERE k = 2; UPDATE f SET i = INTERVAL 30 DAYS WHERE k = 3",
+        )
+        con.execute("UPDATE f SET i = INTERVAL 2 DAYS WHERE k = 2")
+        con.execute("MERGE BRANCH dev")
+        assert answer(con, "SELECT x::VARCHAR, i::VARCHAR FROM f ORDER BY k") == [("-0.0", "1 month"), ("nan", "2 days"), ("0.0", "30 days")]
+
+
+# What must hold.
+
+
+def test_a_key_that_both_gave_is_an_integrity_error(con: Any) -> None:
+    on(con, "dev", "INSERT INTO t VALUES (40, 1)")
+    con.execute("INSERT INTO t VALUES (40, 2)")
+    with pytest.raises(lakelite.IntegrityError, match="Duplicate key"):
+        con.execute("MERGE BRANCH dev ON CONFLICT THEIRS")
+    con.execute("DELETE FROM t WHERE k = 40; MERGE BRANCH dev")
+    assert table(con)[40] == 1
+
+
+def test_constraints_of_either_side_hold_for_the_rows_of_both(con: Any) -> None:
+    on(con, "dev", "INSERT INTO t VALUES (41, NULL)")
+    con.execute("UPDATE t SET v = 1 WHERE k = 1; ALTER TABLE t ALTER v SET NOT NULL")
+    with pytest.raises(lakelite.IntegrityError, match="NOT NULL"):
+        con.execute("MERGE BRANCH dev")
+    con.execute("ALTER TABLE t ALTER v DROP NOT NULL; ALTER TABLE t ADD CONSTRAINT small CHECK (v < 1000)")
+    on(con, "dev", "INSERT INTO t VALUES (42, 2000)")
+    with pytest.raises(lakelite.IntegrityError, match="small"):
+        con.execute("MERGE BRANCH dev")
+    on(con, "dev", "DELETE FROM t WHERE k = 42")
+    con.execute("MERGE BRANCH dev; INSERT INTO t VALUES (43, NULL)")
+    on(con, "dev", "UPDATE t SET v = 0 WHERE v IS NULL; ALTER TABLE t ALTER v SET NOT NULL")
+    with pytest.raises(lakelite.TransactionConflict, match="definition"):  # ours added a CHECK
+        con.execute("MERGE BRANCH dev")
+    con.execute("ALTER TABLE t DROP CONSTRAINT small")
+    with pytest.raises(lakelite.IntegrityError, match="there is a row with NULL"):
+        con.execute("MERGE BRANCH dev")
+    con.execute("DELETE FROM t WHERE k = 43; MERGE BRANCH dev")
+    with pytest.raises(lakelite.IntegrityError, match="NOT NULL"):
+        con.execute("INSERT INTO t VALUES (44, NULL)")
+    assert answer(con, "CHECK LAKE") == []
+
+
+# Tables, columns, schemas and views.
+
+
+def test_tables_and_views_come_and_go_with_it(con: Any) -> None:
+    con.execute("CREATE TABLE gone (a INTEGER); CREATE TABLE stays (a INTEGER); CREATE SCHEMA empty; CREATE SCHEMA filled")
+    on(con, "dev", "MERGE BRANCH main")
+    script = (
+        "CREATE SCHEMA s; CREATE TABLE s.made AS SELECT r AS a FROM range(3000) q(r); DELETE FROM s.made WHERE a = 0; CREATE TABLE e (a INTEGER);"
+    )
+    script += (
+        "CREATE VIEW w AS SELECT count(*) AS n FROM s.made; DROP TABLE gone; DROP SCHEMA empty; DROP SCHEMA filled; COMMENT ON TABLE t IS 'told'"
+    )
+    on(con, "dev", script)
+    con.execute("INSERT INTO stays VALUES (1); CREATE TABLE filled.here (a INTEGER)")
+    assert sorted(answer(con, "MERGE BRANCH dev")) == [
+        ("e", 0, 0, 0, 0, "created"),
+        ("gone", 0, 0, 0, 0, "dropped"),
+        ("s.made", 2999, 0, 0, 0, "created"),
+        ("t", 0, 0, 0, 0, "redefined"),
+        ("w", 0, 0, 0, 0, "created"),
+    ]
+    assert answer(con, "SHOW TABLES") == [("e",), ("stays",), ("t",), ("w",)]
+    assert answer(con, "SELECT n, (SELECT min(a) FROM s.made) FROM w") == [(2999, 1)]
+    assert answer(con, "SELECT comment FROM lake.tables WHERE table_name = 't'") == [("told",)]
+    assert [row[1] for row in answer(con, "SHOW SCHEMAS") if row[1] in ("empty", "filled", "s")] == ["filled", "s"]
+    on(con, "dev", "INSERT INTO s.made VALUES (-1)")
+    assert answer(con, "MERGE BRANCH dev") == [("s.made", 1, 0, 0, 0, "")]
+    assert answer(con, "CHECK LAKE") == []
+
+
+def test_a_table_that_one_dropped_and_the_other_changed(con: Any) -> None:
+    con.execute("CREATE TABLE a (x INTEGER); CREATE TABLE b (x INTEGER); INSERT INTO a VALUES (1); INSERT INTO b VALUES (1), (2)")
+    on(con, "dev", "MERGE BRANCH main; DROP TABLE a; DELETE FROM b WHERE x = 1")
+    con.execute("INSERT INTO a VALUES (2); OPTIMIZE b; DROP TABLE b")
+    with pytest.raises(lakelite.TransactionConflict) as caught:
+        con.execute("MERGE BRANCH dev")
+    assert {(c.table, c.explanation) for c in caught.value.conflicts} == {
+        ("a", "it was dropped there and changed here"),
+        ("b", "it was dropped here and changed there"),
+    }
+    assert answer(con, "SELECT table_name, row_id FROM lake.merge_conflicts ORDER BY 1") == [("a", None), ("b", None)]
+    con.execute("CREATE BRANCH kept")
+    con.execute("MERGE BRANCH dev ON CONFLICT OURS")
+    assert answer(con, "SHOW TABLES") == [("a",), ("t",)]
+    con.execute("USE BRANCH kept; MERGE BRANCH dev ON CONFLICT THEIRS")
+    assert answer(con, "SHOW TABLES") == [("b",), ("t",)]
+    assert answer(con, "SELECT * FROM b") == [(2,)]
+    assert answer(con, "CHECK LAKE") == []
+
+
+def test_a_table_that_was_only_compacted_here_may_go(con: Any) -> None:
+    con.execute("INSERT INTO t VALUES (50, 1)")
+    on(con, "dev", "MERGE BRANCH main; DROP TABLE t")
+    con.execute("OPTIMIZE t")
+    assert answer(con, "MERGE BRANCH dev") == [("t", 0, 0, 0, 0, "dropped")]
+
+
+def test_one_name_for_two_tables(con: Any) -> None:
+    on(con, "dev", "CREATE TABLE n AS SELECT 1 AS theirs")
+    con.execute("CREATE TABLE n AS SELECT 2 AS ours")
+    with pytest.raises(lakelite.TransactionConflict, match="to this name"):
+        con.execute("MERGE BRANCH dev")
+    con.execute("CREATE BRANCH kept; MERGE BRANCH dev ON CONFLICT OURS")
+    assert answer(con, "SELECT ours FROM n") == [(2,)]
+    con.execute("USE BRANCH kept; MERGE BRANCH dev ON CONFLICT THEIRS")
+    assert answer(con, "SELECT theirs FROM n") == [(1,)]
+    assert answer(con, "CHECK LAKE") == []
+
+
+def test_columns_that_either_side_added(con: Any) -> None:
+    on(con, "dev", "ALTER TABLE t ADD COLUMN w INTEGER DEFAULT 7; UPDATE t SET w = 8 WHERE k = 1; INSERT INTO t VALUES (20, 2, 9)")
+    con.execute("ALTER TABLE t ADD COLUMN x VARCHAR DEFAULT 'd'; UPDATE t SET x = 'e' WHERE k = 2; INSERT INTO t VALUES (30, 3, 'f')")
+    assert answer(con, "MERGE BRANCH dev") == [("t", 1, 1, 0, 0, "redefined")]
+    found = answer(con, "SELECT k, v, w, x FROM t WHERE k IN (1, 2, 3, 20, 30) ORDER BY k")
+    assert found == [(1, 10, 8, "d"), (2, 20, 7, "e"), (3, 30, 7, "d"), (20, 2, 9, "d"), (30, 3, 7, "f")]
+    assert answer(con, "CHECK LAKE") == []
+
+
+def test_what_only_theirs_redefined_comes_over(con: Any) -> None:
+    on(
+        con,
+        "dev",
+        "ALTER TABLE t RENAME v TO value; ALTER TABLE t RENAME TO u; ALTER TABLE u ALTER value TYPE BIGINT; UPDATE u SET value = 1 WHERE k = 1",
+    )
+    con.execute("UPDATE t SET v = 5 WHERE k = 2")
+    assert answer(con, "MERGE BRANCH dev") == [("u", 0, 1, 0, 0, "redefined")]
+    assert answer(con, "SELECT value FROM u WHERE k IN (1, 2) ORDER BY k") == [(1,), (5,)]
+    on(con, "dev", "ALTER TABLE u DROP COLUMN value")
+    con.execute("MERGE BRANCH dev")
+    assert [row[0] for row in con.execute("SELECT * FROM u").description] == ["k"]
+    assert answer(con, "CHECK LAKE") == []
+
+
+@pytest.mark.parametrize(("side", "columns"), [("OURS", ["k", "v", "x"]), ("THEIRS", ["k", "renamed", "x"])])
+def test_definitions_that_do_not_go_together(con: Any, side: str, columns: list[str]) -> None:
+    on(con, "dev", "ALTER TABLE t RENAME v TO renamed; ALTER TABLE t ADD COLUMN x INTEGER; UPDATE t SET x = 1")
+    con.execute("ALTER TABLE t ADD COLUMN x VARCHAR")
+    with pytest.raises(lakelite.TransactionConflict, match="definition"):
+        con.execute("MERGE BRANCH dev")
+    con.execute(f"MERGE BRANCH dev ON CONFLICT {side}")
+    assert [row[0] for row in con.execute("SELECT * FROM t").description] == columns
+    assert answer(con, "SELECT count(*), count(x) FROM t") == [(10, 0 if side == "OURS" else 10)]
+    assert answer(con, "CHECK LAKE") == []
+
+
+@pytest.mark.parametrize("side", ["OURS", "THEIRS"])
+def test_rows_that_one_wrote_anew_for_another_type(con: Any, side: str) -> None:
+    on(con, "dev", "ALTER TABLE t ALTER v TYPE VARCHAR")
+    con.execute("CREATE BRANCH untouched; UPDATE t SET v = 1 WHERE k = 1")
+    with pytest.raises(lakelite.TransactionConflict, match="written anew"):
+        con.execute("MERGE BRANCH dev")
+    con.execute(f"MERGE BRANCH dev ON CONFLICT {side}")
+    assert answer(con, "SELECT count(*), max(v) FILTER (k = 1) FROM t") == [(10, None if side == "OURS" else "10")]
+    con.execute("USE BRANCH untouched; MERGE BRANCH dev")
+    assert answer(con, "SELECT v FROM t WHERE k = 1") == [("10",)]
+    assert answer(con, "CHECK LAKE") == []
+
+
+# Winners.
+
+WINNERS = {
+    "append": "INSERT INTO t VALUES (60, 6)",
+    "delete": "DELETE FROM t WHERE k IN (5, 8)",
+    "update": "UPDATE t SET v = v + 1 WHERE k IN (4, 6)",
+    "same rows": "UPDATE t SET v = -1 WHERE k = 1; DELETE FROM t WHERE k = 3",
+    "overwrite": "INSERT OVERWRITE t SELECT * FROM t WHERE k <> 7",
+    "optimize": "OPTIMIZE t",
+    "sort": "OPTIMIZE t ZORDER BY (v)",
+    "add column": "ALTER TABLE t ADD COLUMN w INTEGER DEFAULT 3",
+    "rename": "ALTER TABLE t RENAME TO u",
+    "not null": "ALTER TABLE t ALTER v SET NOT NULL",
+    "the same merge": "MERGE BRANCH dev",
+    "another table": "CREATE TABLE other AS SELECT 1 AS a",
+    "a table of that name": "CREATE TABLE new (b VARCHAR)",
+    "drop": "DROP TABLE t",
+    "conflict": "UPDATE t SET v = 1000 WHERE k = 1",
+}
+THEIRS = "INSERT INTO t VALUES (20, 1), (21, 2); UPDATE t SET v = -1 WHERE k IN (1, 2); DELETE FROM t WHERE k = 3; CREATE TABLE new AS SELECT 1 AS a"
+
+
+def outcome(con: Any, merge: Any) -> Any:
+    """What a merge leads to: the content of all tables, or its error."""
+    try:
+        merge()
+    except lakelite.Error as error:
+        return type(error).__name__, getattr(error, "conflicts", ())[:1] and error.conflicts[0].explanation
+    names = [row[0] for row in answer(con, "SHOW TABLES")]
+    return {name: sorted(map(repr, answer(con, f"FROM {name}"))) for name in names}
+
+
+@pytest.mark.parametrize("winner", WINNERS)
+@pytest.mark.parametrize(("inline_rows", "deletes"), [(1000, False), (0, True)])
+def test_a_merge_that_meets_winners_is_as_if_it_came_behind_them(path: Path, winner: str, inline_rows: int, deletes: bool) -> None:
+    found = []
+    for name in ("behind", "meets"):
+        with (
+            made(path.with_name(name), inline_rows=inline_rows, deletes=deletes) as con,
+            lakelite.connect(path.with_name(name), autocommit=True) as other,
+        ):
+            on(con, "dev", THEIRS)
+            if inline_rows:
+                con.execute("UPDATE t SET v = 90 WHERE k = 9")
+                flush(con, "t")
+            if name == "behind":
+                other.executescript(WINNERS[winner])
+                found.append(outcome(con, lambda con=con: con.execute("MERGE BRANCH dev")))
+            else:
+                with meeting(lambda other=other: other.executescript(WINNERS[winner])):
+                    found.append(outcome(con, lambda con=con: con.execute("MERGE BRANCH dev")))
+            assert answer(con, "CHECK LAKE") == []
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("winner", ["MERGE BRANCH dev", "CREATE BRANCH late; CREATE TAG x; DROP TAG x"])
+@pytest.mark.parametrize(
+    "mine",
+    [
+        "INSERT INTO t VALUES (70, 7)",
+        "DELETE FROM t WHERE k IN (2, 20, 5)",
+        "UPDATE t SET v = v + 1",
+        "OPTIMIZE t ZORDER BY (v)",
+        "INSERT OVERWRITE t FROM t",
+    ],
+)
+def test_a_merge_that_wins_is_met_as_any_other(path: Path, mine: str, winner: str) -> None:
+    found = []
+    for name in ("behind", "meets"):
+        with made(path.with_name(name), inline_rows=0) as con, lakelite.connect(path.with_name(name), autocommit=True) as other:
+            on(con, "dev", THEIRS)
+            con.execute("INSERT INTO t VALUES (30, 3)")
+            if name == "behind":
+                other.executescript(winner)
+                con.execute(mine)
+            else:
+                with meeting(lambda other=other: other.executescript(winner)):
+                    con.execute(mine)
+            found.append(sorted(answer(con, "FROM t")))
+            assert answer(con, "CHECK LAKE") == []
+    assert found[0] == found[1]
+
+
+def test_what_lands_there_meanwhile_is_for_the_next_merge(path: Path, con: Any) -> None:
+    on(con, "dev", "INSERT INTO t VALUES (20, 1)")
+    with lakelite.connect(path, autocommit=True, branch="dev") as dev:
+        with meeting(lambda: (dev.execute("INSERT INTO t VALUES (21, 1)"), con_wins(path))):
+            con.execute("MERGE BRANCH dev")
+        assert {20, 61} < table(con).keys()
+        assert 21 not in table(con)
+        con.execute("MERGE BRANCH dev")
+        assert 21 in table(con)
+
+
+def con_wins(path: Path) -> None:
+    with lakelite.connect(path, autocommit=True) as other:
+        other.execute("INSERT INTO t VALUES (61, 1)")
+
+
+def test_a_branch_that_is_dropped_while_it_is_merged(path: Path, con: Any) -> None:
+    on(con, "dev", "INSERT INTO t VALUES (20, 1)")
+
+    def drop() -> None:
+        with lakelite.connect(path, autocommit=True) as other:
+            other.execute("INSERT INTO t VALUES (61, 1); DROP BRANCH dev; VACUUM RETAIN 0 HOURS")
+
+    with meeting(drop), pytest.raises(lakelite.ProgrammingError, match='branch "dev" does not exist'):
+        con.execute("MERGE BRANCH dev")
+    assert answer(con, "CHECK LAKE") == []
