@@ -100,7 +100,7 @@ TIMES = """CREATE TABLE times AS SELECT INTERVAL '1 month -2 days' AS i, 'infini
 )
 def test_a_dump_makes_the_same_lake(session, tmp_path, script):
     session(script)
-    session("CREATE SCHEMA v; CREATE VIEW v.w AS SELECT 1 AS one; CREATE VIEW v2 AS SELECT one FROM v.w")
+    session("CREATE SCHEMA v; CREATE VIEW v.w AS SELECT 1 AS one; CREATE VIEW v2 AS SELECT one FROM v.w; CREATE TEMP TABLE mine (a INTEGER)")
     (tmp_path / "dump.sql").write_text(session(".dump")[1])
     with lakelite.connect(tmp_path / "again", autocommit=True) as again:
         assert Runner(again, io.StringIO(), io.StringIO()).run(".read dump.sql") == DONE
@@ -113,6 +113,7 @@ def test_a_dump_makes_the_same_lake(session, tmp_path, script):
             create = f'SHOW CREATE TABLE {schema}."{name}"'
             assert again.execute(create).fetchall() == session.lake.execute(create).fetchall()
         assert again.execute("FROM v2").fetchall() == [(1,)]
+        assert "mine" not in (tmp_path / "dump.sql").read_text()
     assert not session.lake.in_transaction
 
 
@@ -439,3 +440,16 @@ def test_a_result_that_fails_half_way_leaves_the_file_as_it_was(session, tmp_pat
     assert sorted(p.name for p in tmp_path.iterdir()) == ["lake", f"x.{ending}"]
     assert session(".once /dev/null\nSELECT 1")[0] == DONE
     assert not (tmp_path / "/dev/null").is_file()
+
+
+def test_a_session_on_a_branch(session):
+    session(
+        "CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1); CREATE BRANCH dev; USE BRANCH dev; INSERT INTO t VALUES (2); CREATE TEMP TABLE mine AS SELECT 7 AS x"
+    )
+    assert session(".at 2\nSELECT count(*) AS n FROM t;\nSELECT x FROM mine")[1] == "n\n1\nx\n7\n"
+    assert "pinned to version 2" in session("USE BRANCH main")[2]
+    assert session(".at\nSELECT count(*) AS n FROM t")[1] == "n\n2\n", "on the branch again"
+    assert "INSERT INTO t VALUES (2)" in session(".mode box\n.history 1")[1]
+    assert session("USE BRANCH main;\n.at 4\n.mode csv\nSELECT count(*) AS n FROM t;\n.at\nSELECT count(*) AS n FROM t")[1] == "n\n2\nn\n1\n", (
+        "a version of another branch"
+    )

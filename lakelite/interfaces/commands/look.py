@@ -48,7 +48,7 @@ def _dump(runner: Runner, argument: str) -> int:
 
     with steady(runner):
         views = {(row[0], row[1]) for row in runner.rows("SELECT schema_name, view_name FROM lake.views")}
-        every = [(schema, name) for schema, name, _ in tables(runner)]
+        every = [(schema, name) for _, schema, name, _, _, temporary in runner.rows("SHOW ALL TABLES") if not temporary]
         runner.display.text("BEGIN;")
         if only is None:
             for _, schema, *_ in runner.rows("SHOW SCHEMAS"):
