@@ -66,7 +66,8 @@ def show(rows: Rows, out: TextIO, style: Style) -> int:
         return 0
     heading = _Heading([str(d[0]) for d in rows.description], [str(d[1]) for d in rows.description])
     counter = _Counter()
-    MODES[style.mode](heading, counter.through(_stream(rows)), out, style)
+    first = rows.fetchmany(BATCH_ROWS)  # before anything is written: a query that fails at once has no heading
+    MODES[style.mode](heading, counter.through(_stream(first, rows)), out, style)
     return counter.count
 
 
@@ -82,9 +83,10 @@ class _Counter:
             yield row
 
 
-def _stream(rows: Rows) -> Iterator[Row]:
-    while batch := rows.fetchmany(BATCH_ROWS):
+def _stream(batch: Sequence[Row], rows: Rows) -> Iterator[Row]:
+    while batch:
         yield from batch
+        batch = rows.fetchmany(BATCH_ROWS)
 
 
 def _csv(heading: _Heading, rows: Iterable[Row], out: TextIO, style: Style) -> None:

@@ -127,6 +127,8 @@ class Runner:
             return False
         count = self.display.show(Stoppable(cursor, stop, self.meter), cursor)
         self.display.flush()
+        if self.meter is not None:
+            self.meter.end()
         for kind, text in cursor.messages:
             self.note(f"{'warning' if issubclass(kind, errors.Warning) else 'note'}: {text}")
         if self.verbose:

@@ -110,6 +110,29 @@ def test_verbose_says_what_was_done(cursor, said):
     assert err.endswith(" ms\n")
 
 
+def test_the_bar_is_wiped_before_anything_is_said_or_shown():
+    class Bar:
+        def begin(self):
+            self.drawn = True
+
+        def tick(self):
+            pass
+
+        def end(self):
+            self.drawn = False
+
+    class Out(io.StringIO):
+        def write(self, text):
+            assert not bar.drawn
+            return super().write(text)
+
+    bar = Bar()
+    runner = Runner(Connection(q=Cursor([(1,)]), w=Cursor(rowcount=3), e=errors.DataError("bad")), Out(), Out(), "csv", verbose=True, meter=bar)
+    assert runner.run("q; w; e") == FAILED
+    assert runner.out.getvalue() == "a\n1\n"
+    assert runner.err.getvalue().count("\n") == 3
+
+
 def test_ctrl_c_cancels_until_the_statement_hears_it():
     def deaf_at_first():
         for _ in range(3):
