@@ -23,7 +23,7 @@ without -c and -f, statements are read from standard input, with a prompt on a t
 `lakelite demo [DIR]` loads a lake with real flights and shows two transactions that meet
 
 exit codes: 0 done, 1 a statement failed, 2 usage, 3 the lake cannot be opened, 5 transaction conflict, 130 interrupted
--c and -f stop at the first error; standard input goes on and ends with the code of the first
+-c and -f stop at the first error; standard input goes on (but with --bail) and ends with the code of the first
 json: an array per result with exact numbers; NaN and infinities are strings. csv: NULL is nothing, empty text is "\""""
 
 
@@ -75,6 +75,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--mode", choices=tuple(MODES), default="box", help="how results are printed (default: box)")
     parser.add_argument("--json", dest="mode", action="store_const", const="json", help="the same as --mode json")
     parser.add_argument("--csv", dest="mode", action="store_const", const="csv", help="the same as --mode csv")
+    parser.add_argument("--bail", action="store_true", help="standard input stops at the first error too")
+    parser.add_argument("--no-init", action="store_true", help="do not run ~/.config/lakelite/rc, with which the prompt begins")
     parser.add_argument("--read-only", action="store_true", help="refuse every change")
     parser.add_argument("--no-create", action="store_true", help="refuse a lake that does not exist")
     parser.add_argument("--author", metavar="NAME", help="recorded with every snapshot; DESCRIBE HISTORY and conflicts show it")
@@ -86,7 +88,11 @@ def _parser() -> argparse.ArgumentParser:
         help=f"{', '.join(ISOLATION_LEVELS)} (default: {DEFAULT_LEVEL})",
     )
     parser.add_argument("--branch", metavar="NAME", default="main", help="work on this branch (default: main)")
-    parser.add_argument("--safe", action="store_true", help="not available yet")
+    parser.add_argument(
+        "--safe",
+        action="store_true",
+        help="no file outside of the lake is used, but for those of -f",
+    )
     parser.add_argument("--version", action="version", version=f"lakelite {__version__}")
     return parser
 
@@ -134,14 +140,12 @@ def _level(text: str) -> str:
 def _command(arguments: Sequence[str]) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
-    if options.safe:
-        parser.error("--safe is not available yet")
     if options.lake == "demo":
         parser.error("`lakelite demo [DIR]` is the demonstration and takes no options; a lake called demo is opened as ./demo")
     if options.lake == "":
         parser.error("the name of the lake is empty")
     import lakelite
-    from lakelite.interfaces.progress import bar
+    from lakelite.interfaces.progress import Meter
     from lakelite.interfaces.runner import Runner
 
     create = not (options.no_create or (options.read_only and options.lake))
@@ -156,19 +160,27 @@ def _command(arguments: Sequence[str]) -> int:
         branch=options.branch,
         preload=False,
     )
+    runner = Runner(connection, sys.stdout, sys.stderr, options.mode)
     try:
-        connection.on_progress = bar(sys.stderr)
-        return _work(Runner(connection, sys.stdout, sys.stderr, options.mode), options)
+        if options.safe:
+            connection.confine()
+            runner.display.is_confined = True
+        if sys.stderr.isatty():
+            runner.meter = Meter(sys.stderr, connection.query_progress)
+            connection.on_progress = runner.meter.rows
+            connection.follow_progress()
+        return _work(runner, options)
     finally:
+        runner.display.to_out()
         connection.close()
 
 
 def _work(runner: Runner, options: argparse.Namespace) -> int:
     if options.work is None and sys.stdin is not None and sys.stdin.isatty():
-        return _prompt(runner, options.lake)
+        return _prompt(runner, options.lake, init=not options.no_init and not options.safe)
     code = 0
     if options.work is None:
-        code = runner.run(_standard_input(), keep_going=True)
+        code = runner.run(_standard_input(), keep_going=not options.bail)
     for script in options.work or ():
         code = runner.run(script.read(), file=script.file)
         if code or runner.has_left:
@@ -178,15 +190,17 @@ def _work(runner: Runner, options: argparse.Namespace) -> int:
     return code
 
 
-def _prompt(runner: Runner, lake: str | None) -> int:
+def _prompt(runner: Runner, lake: str | None, *, init: bool) -> int:
     from lakelite import __version__
-    from lakelite.interfaces.shell import Shell
-    from lakelite.language.parse import is_complete
+    from lakelite.interfaces.runner import DONE
+    from lakelite.interfaces.shell import Shell, reader, run_init
 
     runner.verbose = True
     what = f"lake {lake}" if lake else "a temporary lake, gone when you leave"
     runner.note(f"lakelite {__version__}: {what}. Statements end with a semicolon; .help lists the commands.")
-    return Shell(runner, is_complete).loop()
+    if init:
+        run_init(runner)
+    return DONE if runner.has_left else Shell(runner, reader(runner), lake).loop()
 
 
 def _demo(arguments: Sequence[str]) -> int:

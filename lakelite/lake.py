@@ -20,7 +20,7 @@ from lakelite.storage.leases import SessionLease
 from lakelite.transaction import commit as committing
 from lakelite.transaction.execution import Execution, MergeReport
 from lakelite.transaction.transaction import Transaction
-from lakelite.transaction.view import LakeView
+from lakelite.transaction.view import LakeView, PastView, check_version
 
 VERSIONS_KEPT = 64
 _DUCKDB_SETTINGS = "SELECT lower(name), value, description FROM duckdb_settings()"
@@ -43,6 +43,7 @@ class Lake:
             raise
         self.branch = MAIN
         self.view: LakeView | None = None
+        self.pinned_version: int | None = None  # what all transactions read from now on, instead of the head
         self.progress: Progress | None = None  # who wants to know how far an OPTIMIZE is
         self._opened = opened
         self.merge = MergeReport()
@@ -84,6 +85,9 @@ class Lake:
 
     def pinned_view(self) -> LakeView:
         """The head, pinned by the lease. An older snapshot is pinned first, so that nothing between the two reads can be vacuumed."""
+        if self.pinned_version is not None and self.view is not None:
+            self.lease.pin(self.pinned_version)
+            return self.view
         first = self.view.snapshot_id if self.view else self.catalog.head(self.branch.branch_id)
         self.lease.pin(first)
         try:
@@ -96,6 +100,22 @@ class Lake:
     def use(self, branch: Branch) -> None:
         """What begins from now on is on that branch. No transaction is open."""
         self.branch, self.view = branch, None
+
+    def stay_at(self, version: int | None) -> None:
+        """From now on transactions read a version of the lake; None: the head again. ProgrammingError, OperationalError: there is no such one."""
+        if version is not None:
+            self.lease.pin(version)
+            try:
+                check_version(self.catalog, version)
+                view: LakeView | None = PastView.load(self.catalog, version)
+            except BaseException:
+                self.lease.unpin(version)
+                raise
+        else:
+            view = None
+        if self.pinned_version is not None:
+            self.lease.unpin(self.pinned_version)
+        self.view, self.pinned_version = view, version
 
     @contextmanager
     def head(self) -> Iterator[LakeView]:

@@ -67,6 +67,7 @@ class Session:
         self._views: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
         self._watch = Watch()
         self._closed = False
+        self._is_confined = False
 
     # Statements.
 
@@ -146,6 +147,9 @@ class Session:
 
     def _dispatch(self, statement: st.Statement, values: Mapping[str, Any]) -> Result:
         operation = statement.operation
+        standalone.check_pinned(self.lake.pinned_version, operation)
+        if self._is_confined:
+            standalone.check_confined(operation)
         call = Call(statement.text, values)
         match operation:
             case st.Begin():
@@ -199,6 +203,18 @@ class Session:
     def isolation(self, level: str) -> None:
         with self.exclusive():
             self.lake.settings.isolation = level_named(level)
+
+    @property
+    def pinned_version(self) -> int | None:
+        """The version that all statements read; None: the newest. Can be set while no transaction is open."""
+        return self.lake.pinned_version
+
+    @pinned_version.setter
+    def pinned_version(self, version: int | None) -> None:
+        with self.exclusive(), mapped():
+            if self._tx is not None:
+                raise InterfaceError("a transaction is open", hint="COMMIT or ROLLBACK it first")
+            self.lake.stay_at(version)
 
     @contextmanager
     def exclusive(self, *, exports: bool = False) -> Iterator[None]:
@@ -386,6 +402,8 @@ class Session:
     def open_duckdb(self) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection of its own with the lake's tables as views, at the snapshot that a transaction reads now."""
         with self.exclusive(), mapped():
+            if self._is_confined:
+                raise InterfaceError("a connection in safe mode gives no DuckDB connection", hint="open the lake without it")
             view = duckdb_view.open_view(self.lake, None if self._tx is None else self._tx.base)
             self._views.add(view)
             return view
@@ -408,6 +426,7 @@ class Session:
 
     def _change(self, statement: st.Statement, sets: Sequence[Mapping[str, Any]]) -> Result:
         operation = statement.operation
+        standalone.check_pinned(self.lake.pinned_version, operation)
         if temporary.concerns(operation, self._temporaries):
             return self._change_temporary(statement, sets)
         with self._ready() as tx:
@@ -478,6 +497,21 @@ class Session:
         """Stops the running statement, from another thread: it raises OperationalError and is undone."""
         self.check_usable()
         self._watch.interrupt(self.lake.engine.interrupt)
+
+    def confine(self) -> None:
+        """From now on, for good, statements use no file outside of the lake."""
+        with self.exclusive(), mapped():
+            self.lake.engine.confine()
+            self._is_confined = True
+
+    def follow_progress(self) -> None:
+        """From now on `query_progress` can say something."""
+        with self.exclusive():
+            self.lake.engine.follow()
+
+    def query_progress(self) -> float | None:
+        """How many percent of the running statement are done, from another thread; None where DuckDB cannot say."""
+        return self.lake.engine.progress()
 
     def close(self) -> None:
         """Rolls back what is open and frees everything, also after an error, which is raised then. Again, or in a forked child: nothing happens."""

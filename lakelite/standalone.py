@@ -10,6 +10,7 @@ from lakelite.bounds import limits_of
 from lakelite.errors import DataError, NotSupportedError, OperationalError, ProgrammingError
 from lakelite.lake import Lake
 from lakelite.language import statements as st
+from lakelite.language.branch_statements import CreateBranch, CreateTag, DropBranch, DropTag, ShowBranches, ShowTags, UseBranch
 from lakelite.maintenance import check
 from lakelite.maintenance.vacuum import Vacuumed, vacuum, vacuum_each
 from lakelite.mapping.names import did_you_mean
@@ -23,6 +24,18 @@ from lakelite.transaction.execution import Call, find_table
 from lakelite.transaction.transaction import Transaction
 
 _BARE_WORDS = re.compile(r"[^\W\d]\w*(?:\s+[^\W\d]\w*)*")
+_READS = (
+    st.Query, st.CopyTo, st.Export, st.SetOption, st.CheckLake, ShowBranches, ShowTags,
+    st.ShowTables, st.ShowSchemas, st.ShowSettings, st.ShowCreateTable, st.DescribeTable, st.DescribeHistory,
+)  # fmt: skip
+_WITHIN_THE_LAKE = (
+    st.Query, st.CreateSchema, st.DropSchema, st.CreateTable, st.CreateTableAs, st.CreateTableLike, st.DropTable, st.AlterTable, st.TuneTable,
+    st.CreateView,
+    st.DropView, st.RenameView, st.CommentOn, st.Insert, st.Delete, st.Update, st.Merge, st.Truncate, st.RestoreTable, st.Begin, st.Commit,
+    st.ExplainCommit, st.Rollback, st.Savepoint, st.Release, st.RollbackTo, st.Optimize, st.SetOption, st.ShowTables, st.ShowSchemas, st.ShowSettings,
+    st.ShowCreateTable, st.DescribeTable, st.DescribeHistory, st.Vacuum, st.CheckLake, st.MergeBranch, CreateBranch,
+    DropBranch, UseBranch, CreateTag, DropTag, ShowBranches, ShowTags,
+)  # fmt: skip
 
 
 def run(lake: Lake, tx: Transaction | None, operation: st.Operation, call: Call, *, read_only: bool) -> Result:
@@ -47,6 +60,23 @@ def _noted(lake: Lake, tx: Transaction | None, operation: st.Operation) -> list[
     if tx is None or tx.isolation == lake.settings.isolation:
         return []
     return [(errors.Warning, f"it is for transactions that begin from now on: this one is {tx.isolation}")]
+
+
+def check_confined(operation: st.Operation) -> None:
+    """Refuses what names a file, on a connection that keeps to its lake. What a query names DuckDB refuses."""
+    if not isinstance(operation, _WITHIN_THE_LAKE):
+        raise NotSupportedError(f"{type(operation).__name__} is not there in safe mode", hint="it would use files outside of the lake")
+
+
+def check_pinned(version: int | None, operation: st.Operation) -> None:
+    """Refuses what is more than reading on a connection that is pinned to a version."""
+    if version is None or isinstance(operation, _READS):
+        return
+    error = OperationalError(
+        f"this connection is pinned to version {version}, and only reads", hint="end that first: `.at`, or pinned_version = None"
+    )
+    error.sqlstate = "25006"
+    raise error
 
 
 def check_alone(what: str, tx: Transaction | None, *, read_only: bool) -> None:

@@ -221,6 +221,32 @@ class Connection:
         self._session.isolation = level
 
     @property
+    def pinned_version(self) -> int | None:
+        """The version of the lake that all statements read, which then cannot change anything; None, the default: the newest.
+
+        Can be set while no transaction is open. ProgrammingError for a version that is none, OperationalError for one that has expired.
+        """
+        return self._session.pinned_version
+
+    @pinned_version.setter
+    def pinned_version(self, version: int | None) -> None:
+        if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
+            raise InterfaceError("a version is a whole number, or None")
+        self._session.pinned_version = version
+
+    def confine(self) -> None:
+        """Safe mode, for good: statements use no file outside of the lake. NotSupportedError or OperationalError for those that would."""
+        self._session.confine()
+
+    def follow_progress(self) -> None:
+        """Has DuckDB count how far a statement is, for `query_progress`; it costs a little, so nothing is counted before."""
+        self._session.follow_progress()
+
+    def query_progress(self) -> float | None:
+        """How many percent of the running statement are done, to be asked from another thread; None where DuckDB cannot say."""
+        return self._session.query_progress()
+
+    @property
     def on_progress(self) -> Callable[[int, int], None] | None:
         """What an OPTIMIZE calls for each file that it has written, with the rows written so far and the rows that it writes in all.
 

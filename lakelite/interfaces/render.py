@@ -1,4 +1,4 @@
-"""Results as text: box, csv, json, jsonl, markdown, line.
+"""Results as text: box, csv, json, jsonl, markdown, line, and what `formats` has.
 
 Owns the layout of every output mode. Promises: csv, json, jsonl, line and markdown hold one batch of rows at a time; box
 holds the rows that it shows (not on a terminal: the first 10,000, which set the widths). In box, markdown and line no
@@ -15,6 +15,7 @@ from itertools import chain, islice
 from typing import Any, Protocol, TextIO
 
 from lakelite.cells import width
+from lakelite.interfaces import formats
 from lakelite.interfaces.values import as_json, elide, is_numeric, plain, visible
 
 BATCH_ROWS = 1_000
@@ -23,7 +24,7 @@ SHOWN_ROWS = 40
 EXPLAIN = ["explain_key", "explain_value"]
 STATEMENT = ["sql"]
 LEAST_CELLS = 8
-SEE_ALL = ".mode line shows all"
+SEE_ALL = ".all shows all"
 _QUOTED = re.compile('[,"\r\n]').search
 
 Row = Sequence[Any]
@@ -40,11 +41,14 @@ class Rows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How to print. `columns`: terminal cells per line, or None: no terminal, so nothing is elided. `color`: dim NULLs."""
+    """How to print. `columns`: terminal cells per line, or None: nothing is elided. `color`: dim NULLs. `rows`: of more, a box on a
+    terminal shows the first and the last. `table`: that mode insert fills."""
 
     mode: str = "box"
     columns: int | None = None
     color: bool = False
+    rows: int = SHOWN_ROWS
+    table: str = "t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,8 @@ def show(rows: Rows, out: TextIO, style: Style) -> int:
         return 0
     heading = _Heading([str(d[0]) for d in rows.description], [str(d[1]) for d in rows.description])
     counter = _Counter()
-    MODES[style.mode](heading, counter.through(_stream(rows)), out, style)
+    first = rows.fetchmany(BATCH_ROWS)  # before anything is written: a query that fails at once has no heading
+    MODES[style.mode](heading, counter.through(_stream(first, rows)), out, style)
     return counter.count
 
 
@@ -78,9 +83,10 @@ class _Counter:
             yield row
 
 
-def _stream(rows: Rows) -> Iterator[Row]:
-    while batch := rows.fetchmany(BATCH_ROWS):
+def _stream(batch: Sequence[Row], rows: Rows) -> Iterator[Row]:
+    while batch:
         yield from batch
+        batch = rows.fetchmany(BATCH_ROWS)
 
 
 def _csv(heading: _Heading, rows: Iterable[Row], out: TextIO, style: Style) -> None:
@@ -153,7 +159,7 @@ class _Cell:
 
 
 def _box(heading: _Heading, rows: Iterable[Row], out: TextIO, style: Style) -> None:
-    """A frame. On a terminal: fitted to its width, and of more than 40 rows the first and the last 20.
+    """A frame. On a terminal: fitted to its width, and of too many rows the first and the last ones.
 
     The plan of EXPLAIN has its own frames, and statements (SHOW CREATE TABLE) are there to be copied: their lines stand as they are.
     """
@@ -167,7 +173,7 @@ def _box(heading: _Heading, rows: Iterable[Row], out: TextIO, style: Style) -> N
         sample = list(islice(cells, SAMPLE_ROWS))
         _frame(_Layout(list(range(len(right))), _widths(titles + sample), right, style), titles, chain(sample, cells), out)
         return
-    first, last, hidden = _ends(iter(rows))
+    first, last, hidden = _ends(iter(rows), style.rows)
     head, tail = list(_cells(heading, first)), list(_cells(heading, last))
     layout = _fit(_widths(titles + head + tail), right, style.columns, style)
     gap = [[_Cell("·") for _ in right]] if hidden else []
@@ -190,18 +196,18 @@ def _type_title(type_name: str) -> str:
     return type_name.lower() if "(" not in type_name or type_name.startswith("DECIMAL") else type_name
 
 
-def _ends(rows: Iterator[Row]) -> tuple[list[Row], list[Row], int]:
-    """The rows to show, and how many between them are not shown."""
-    head = list(islice(rows, SHOWN_ROWS))
-    tail: deque[Row] = deque(maxlen=SHOWN_ROWS // 2)
+def _ends(rows: Iterator[Row], most: int) -> tuple[list[Row], list[Row], int]:
+    """The rows to show, `most` (even) at most, and how many between them are not shown."""
+    head = list(islice(rows, most))
+    tail: deque[Row] = deque(maxlen=most // 2)
     later = 0
     for row in rows:
         tail.append(row)
         later += 1
     if not later:
         return head, [], 0
-    shown = [*head[SHOWN_ROWS // 2 :], *tail][-SHOWN_ROWS // 2 :]
-    return head[: SHOWN_ROWS // 2], shown, later
+    shown = [*head[most // 2 :], *tail][-(most // 2) :]
+    return head[: most // 2], shown, later
 
 
 def _hidden_note(rows: int, hidden: int, columns: int, shown: int, out: TextIO) -> None:
@@ -277,4 +283,8 @@ MODES: dict[str, Callable[[_Heading, Iterable[Row], TextIO, Style], None]] = {
     "jsonl": _jsonl,
     "markdown": _markdown,
     "line": _line,
+    "tsv": lambda heading, rows, out, style: formats.tsv(heading.names, heading.types, rows, out),
+    "html": lambda heading, rows, out, style: formats.html(heading.names, heading.types, rows, out),
+    "insert": lambda heading, rows, out, style: formats.insert(style.table, heading.types, rows, out),
+    "latex": lambda heading, rows, out, style: formats.latex(heading.names, heading.types, rows, out),
 }

@@ -12,12 +12,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field
 from typing import Any, Protocol, TextIO
 
 from lakelite import errors
 from lakelite.interfaces.commands import obey, separated
-from lakelite.interfaces.render import Row, Rows, Style, show
+from lakelite.interfaces.delivery import Display
+from lakelite.interfaces.progress import Meter
+from lakelite.interfaces.render import Row, Rows
 from lakelite.interfaces.values import message
 from lakelite.mapping.system_errors import python_error
 
@@ -25,6 +27,7 @@ DONE, FAILED, USAGE, CANNOT_OPEN, CONFLICT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 
 CANCEL_AGAIN_S = 0.1
 LISTEN_S = 0.1  # a signal may be taken by a thread of a library, and then does not wake the one that has to hear it
 IMPATIENT = 3
+FETCHED_ROWS = 10_000
 
 
 class Cursor(Rows, Protocol):
@@ -54,17 +57,26 @@ class Connection(Protocol):
 class Runner:
     """A connection and where its results go.
 
-    `verbose`: say after each statement what it did and how long it took. `notes`: where what is no error is said (None: `err`).
-    `has_left`: a script said .quit.
+    `verbose`: say after each statement what it did and, with `timer`, how long it took. `notes`: where what is no error is said (None:
+    `err`). `has_left`: a script said .quit. `last`: the statements that were typed last. `draft`: what the next prompt is to begin with.
+    `meter`: shows how far a statement is.
     """
 
     connection: Connection
     out: TextIO
     err: TextIO
-    mode: str = "box"
+    mode: InitVar[str] = "box"
     verbose: bool = False
     notes: TextIO | None = None
     has_left: bool = False
+    timer: bool = True
+    last: str = ""
+    draft: str = ""
+    meter: Meter | None = None
+    display: Display = field(init=False)
+
+    def __post_init__(self, mode: str) -> None:
+        self.display = Display(self.out, mode)
 
     def run(self, script: str, *, keep_going: bool = False, file: str | None = None) -> int:
         """Run every statement and dot command; return the exit code of the first that failed. Stops there unless `keep_going`.
@@ -90,7 +102,7 @@ class Runner:
                     code = code or this
                     continue
                 ran += 1
-                if not supervised(lambda: self._step(statements, stop), lambda: self._cancel(stop)):  # noqa: B023  (done before the next turn)
+                if not self.supervise(lambda: self._step(statements, stop), stop):  # noqa: B023  (done before the next turn)
                     return code
             except KeyboardInterrupt:
                 self.note("interrupted")
@@ -113,25 +125,43 @@ class Runner:
         cursor = next(statements, None)
         if cursor is None:
             return False
-        count = show(_Stoppable(cursor, stop), self.out, self._style())
-        self.out.flush()
+        count = self.display.show(Stoppable(cursor, stop, self.meter), cursor)
+        self.display.flush()
+        if self.meter is not None:
+            self.meter.end()
         for kind, text in cursor.messages:
             self.note(f"{'warning' if issubclass(kind, errors.Warning) else 'note'}: {text}")
         if self.verbose:
-            self.note(f"{_what(cursor, count)}, {(time.perf_counter() - begin) * 1000:,.0f} ms")
+            self.note(_what(cursor, count) + (f", {(time.perf_counter() - begin) * 1000:,.0f} ms" if self.timer else ""))
         return True
+
+    def supervise(self, work: Callable[[], bool], stop: threading.Event) -> bool:
+        """Does `work` so that Ctrl-C is heard; `stop` is set then. While it lasts, the meter shows how far it is."""
+        meter = self.meter
+        if meter is not None:
+            meter.begin()
+        try:
+            return supervised(work, lambda: self._cancel(stop), meter.tick if meter is not None else None, lambda: self.display.is_paging)
+        finally:
+            if meter is not None:
+                meter.end()
+
+    def rows(self, script: str) -> list[Row]:
+        """The rows of a small result, for what a command works out of them. Raises an error of lakelite's."""
+        found: list[Row] = []
+
+        def work() -> bool:
+            for cursor in self.connection.statements(script):
+                while cursor.description is not None and (batch := cursor.fetchmany(FETCHED_ROWS)):
+                    found.extend(batch)
+            return True
+
+        self.supervise(work, threading.Event())
+        return found
 
     def _cancel(self, stop: threading.Event) -> None:
         stop.set()
         self.connection.interrupt()
-
-    def _style(self) -> Style:
-        if not self.out.isatty():
-            return Style(self.mode)
-        import shutil
-
-        color = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        return Style(self.mode, shutil.get_terminal_size().columns, color)
 
     def note(self, text: str) -> None:
         """Say something that is no error."""
@@ -164,7 +194,7 @@ def report(error: Exception, err: TextIO, file: str | None = None) -> int:
 
 
 def _what(cursor: Cursor, count: int) -> str:
-    if cursor.description is not None:
+    if cursor.description is not None and count >= 0:
         return f"{count:,} row{'' if count == 1 else 's'}"
     if cursor.rowcount >= 0:
         return f"{cursor.rowcount:,} row{'' if cursor.rowcount == 1 else 's'} changed"
@@ -172,11 +202,12 @@ def _what(cursor: Cursor, count: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stoppable:
+class Stoppable:
     """A cursor whose printing ends once `stop` is set."""
 
     cursor: Cursor
     stop: threading.Event
+    meter: Meter | None = None
 
     @property
     def description(self) -> Sequence[Sequence[Any]] | None:
@@ -185,14 +216,20 @@ class _Stoppable:
     def fetchmany(self, size: int, /) -> Sequence[Row]:
         if self.stop.is_set():
             raise errors.OperationalError("interrupted")
-        return self.cursor.fetchmany(size)
+        rows = self.cursor.fetchmany(size)
+        if self.meter is not None:
+            self.meter.end()
+        return rows
 
 
-def supervised(work: Callable[[], bool], cancel: Callable[[], None]) -> bool:
+def supervised(
+    work: Callable[[], bool], cancel: Callable[[], None], tick: Callable[[], None] | None = None, is_elsewhere: Callable[[], bool] = lambda: False
+) -> bool:
     """Do `work` on a thread of its own and return its result, so that Ctrl-C is heard at once.
 
     Ctrl-C calls `cancel` again and again, for a statement may not have begun to listen, until the work ends; then
-    KeyboardInterrupt is raised. The third Ctrl-C ends the process: a lake survives that.
+    KeyboardInterrupt is raised. The third Ctrl-C ends the process: a lake survives that. `tick` is called now and then.
+    `is_elsewhere`: another program has the terminal, and Ctrl-C is for that one too.
     """
     result: list[bool | BaseException] = []
     done = threading.Event()
@@ -210,10 +247,12 @@ def supervised(work: Callable[[], bool], cancel: Callable[[], None]) -> bool:
         try:
             if interrupts:
                 cancel()
+            elif tick is not None:
+                tick()
             done.wait(CANCEL_AGAIN_S if interrupts else LISTEN_S)
         except KeyboardInterrupt:
             interrupts += 1
-            if interrupts == IMPATIENT:
+            if interrupts >= IMPATIENT and not is_elsewhere():
                 os._exit(INTERRUPTED)
     if interrupts:
         raise KeyboardInterrupt

@@ -1,36 +1,40 @@
-"""The prompt: reads statements from a terminal, runs them, says what they did.
+"""The prompt: reads statements from a person, runs them, says what they did.
 
-Owns line editing and the way out. Promises: Ctrl-C clears the line or cancels the running statement,
-Ctrl-D leaves, and an open transaction is never rolled back without having been mentioned once. Never parses SQL.
+Owns the way out, and which line editing there is. Promises: Ctrl-C clears what is typed or cancels the running statement, Ctrl-D
+leaves, and an open transaction is never rolled back without having been mentioned once. Never parses SQL.
 """
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable
-from types import ModuleType
+from pathlib import Path
+from typing import Protocol
 
 from lakelite import errors
 from lakelite.interfaces import history
-from lakelite.interfaces.commands import is_quit
+from lakelite.interfaces.entry import continuation, is_quit_word, is_whole, prompt
 from lakelite.interfaces.runner import DONE, Runner
 
 
-class Shell:
-    """One interactive session on one connection."""
+class Reader(Protocol):
+    """Where entries come from."""
 
-    def __init__(self, runner: Runner, is_complete: Callable[[str], bool]) -> None:
-        """`is_complete`: whether a text holds only whole statements."""
+    def read(self, prompt: str, draft: str = "") -> str:
+        """A whole entry. `draft`: what it begins with. Raises EOFError at the end, KeyboardInterrupt for Ctrl-C."""
+
+
+class Shell:
+    """One interactive session on one connection. `lake`: the path of the lake; None: a temporary one."""
+
+    def __init__(self, runner: Runner, reader: Reader, lake: str | None = None) -> None:
         self._runner = runner
-        self._is_complete = is_complete
-        self._readline = _readline()
-        self._history_path = history.history_path()
-        self._keeps_history = True
+        self._reader = reader
+        self._lake = lake
         self._warned = False
 
     def loop(self) -> int:
         """Read and run until the user leaves; return the exit code."""
-        self._load_history()
         while True:
             try:
                 if not self._obey(self._read()):
@@ -40,15 +44,16 @@ class Shell:
 
     def _obey(self, entry: str) -> bool:
         """Do what was typed; False: leave."""
-        if not is_quit(entry):
-            self._warned = False
-            self._remember(entry)
         try:
             self._runner.run(entry)
         except errors.Error as error:
             self._runner.report(error)
         if self._runner.has_left:
             self._runner.has_left = self._may_leave()
+        else:
+            self._warned = False
+        if entry.strip() and not entry.lstrip().startswith((".", "\\")):
+            self._runner.last = entry
         return not self._runner.has_left
 
     def _may_leave(self) -> bool:
@@ -59,72 +64,61 @@ class Shell:
         return False
 
     def _read(self) -> str:
-        """The next dot command or complete text of statements; the end of the input is `.quit`. Raises KeyboardInterrupt."""
-        text = ""
-        while True:
-            try:
-                line = self._input(self._prompt(text))
-            except EOFError:
-                self._runner.note("")
-                return ".quit"
-            if not text and line.lstrip().startswith((".", "\\")):
-                return line
-            if not text and line.strip(" \t;").casefold() in ("exit", "quit"):  # as in psql; no statement begins so
-                return ".quit"
-            text = f"{text}\n{line}" if text else line
-            if not text.strip():
-                text = ""
-            elif ";" in text and self._is_complete(text):
-                return text
+        """The next entry; the end of the input, and the bare words, are `.quit`."""
+        try:
+            draft, self._runner.draft = self._runner.draft, ""
+            entry = self._reader.read(prompt(self._runner.connection, self._lake), draft)
+        except EOFError:
+            self._runner.note("")
+            return ".quit"
+        return ".quit" if is_quit_word(entry) else entry
 
-    def _prompt(self, text: str) -> str:
+
+class PlainReader:
+    """Reads line by line, where no line can be edited: a terminal that is dumb, or output that goes elsewhere."""
+
+    def read(self, prompt: str, draft: str = "") -> str:
+        text = draft
         if text:
-            return "  ...> "
-        return "lake*> " if self._runner.connection.in_transaction else "lake> "
+            _say(f"{prompt}{text}\n")
+        while not text or not is_whole(text):
+            line = self._line(continuation(prompt) if text else prompt)
+            text = f"{text}\n{line}" if text else line.strip() and line
+        return text
 
-    def _input(self, prompt: str) -> str:
+    def _line(self, prompt: str) -> str:
         if sys.stdout.isatty():
             return input(prompt)
-        # input() would print the prompt between the results.
-        sys.stderr.write(prompt)
-        sys.stderr.flush()
+        _say(prompt)  # input() would print the prompt between the results
         return input()
 
-    def _load_history(self) -> None:
-        if self._readline is None:
-            return
-        self._readline.set_auto_history(False)
-        try:
-            lines = history.load(self._history_path)
-        except OSError as error:
-            self._stop_history(error)
-        else:
-            for line in lines:
-                self._readline.add_history(line)
 
-    def _remember(self, entry: str) -> None:
-        if self._readline is None or not history.may_keep(entry):
-            return
-        for line in entry.splitlines():
-            self._readline.add_history(line)
-        if self._keeps_history:
-            try:
-                history.append(self._history_path, entry)
-            except OSError as error:
-                self._stop_history(error)
-
-    def _stop_history(self, error: OSError) -> None:
-        """A history that cannot be kept is no reason to leave: say so once and go on without."""
-        self._keeps_history = False
-        self._runner.note(f"note: no history is kept: {error}")
+def _say(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
 
 
-def _readline() -> ModuleType | None:
-    """Line editing, where this Python has it and somebody types."""
-    if not sys.stdin.isatty():
-        return None
+def run_init(runner: Runner) -> None:
+    """Runs the person's own commands and statements, if there are any; what fails is said, and the rest runs."""
+    path = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")) / "lakelite" / "rc"
+    verbose, runner.verbose = runner.verbose, False
     try:
-        import readline
-    except ImportError:
-        return None
-    return readline
+        if path.exists():
+            runner.run(path.read_text("utf-8-sig"), keep_going=True, file=str(path))
+    except (OSError, UnicodeError) as error:
+        runner.note(f"note: {path} is not read: {error}")
+    finally:
+        runner.verbose = verbose
+
+
+def reader(runner: Runner) -> Reader:
+    """The best reader that this terminal allows."""
+    if os.environ.get("TERM", "dumb") == "dumb" or not sys.stdout.isatty():
+        return PlainReader()
+    from lakelite.interfaces.repl.completion import LakeCompleter
+    from lakelite.interfaces.repl.editor import Editor
+    from lakelite.interfaces.repl.vocabulary import Vocabulary
+
+    if runner.display.is_confined:
+        return Editor(None, runner.note, LakeCompleter(Vocabulary(runner.connection), files=False))
+    return Editor(history.history_path(), runner.note, LakeCompleter(Vocabulary(runner.connection)))

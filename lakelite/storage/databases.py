@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 BATCH_ROWS = 10_000
 _SQLITE_MAGIC = b"SQLite format 3\0"
 _DUCKDB_MAGIC = b"DUCK"
-_ROUNDED = frozenset({"HUGEINT", "UHUGEINT", "INTERVAL", "TIME WITH TIME ZONE"})
+ROUNDED = frozenset({"HUGEINT", "UHUGEINT", "INTERVAL", "TIME WITH TIME ZONE"})
 _NOT_IN_ARROW = frozenset({"BIT", "BIGNUM"})
 
 
@@ -98,7 +98,7 @@ def _column(name: str, declared: str, *, nullable: bool, default: str | None = N
 
 def _carried(name: str, declared: str) -> str:
     """SQL: the value in a type that Arrow has."""
-    return quote(name) if _holds_none(type_text.read(declared), _ROUNDED | _NOT_IN_ARROW) else f"CAST({quote(name)} AS VARCHAR)"
+    return quote(name) if _holds_none(type_text.read(declared), ROUNDED | _NOT_IN_ARROW) else f"CAST({quote(name)} AS VARCHAR)"
 
 
 def is_plain(declared: str) -> bool:
@@ -106,7 +106,7 @@ def is_plain(declared: str) -> bool:
 
     A HUGEINT becomes a DOUBLE there, an INTERVAL loses its microseconds and a TIMETZ its offset.
     """
-    return _holds_none(type_text.read(declared), _ROUNDED)
+    return _holds_none(type_text.read(declared), ROUNDED)
 
 
 def _holds_none(declared: type_text.Type, names: frozenset[str]) -> bool:

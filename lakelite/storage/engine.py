@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 INTERNAL = "lake_internal"
 NAMELESS = "lake_names"
 _WITH_DATABASE = re.compile(r"\bmemory\b\"?\s*\.", re.IGNORECASE)
+_FOLLOWED = "SET enable_progress_bar = true; SET enable_progress_bar_print = false"
 STAGE_ROWS_KEPT = 10_000
 _CONFIG = {"python_enable_replacements": "false", "autoinstall_known_extensions": "false"}
 
@@ -69,6 +70,7 @@ class Engine:
         self.frames = Frames(self.work, self.turns)
         self.temporary = Space(self.do, self.work, INTERNAL)
         self._cursors: dict[int, duckdb.DuckDBPyConnection] = {}
+        self._is_followed = False
         self._names: duckdb.DuckDBPyConnection | None = None
         self._views: dict[tuple[str, str], Hashable] = {}
         self._schemas: set[str] = {MAIN_SCHEMA}
@@ -79,8 +81,26 @@ class Engine:
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A cursor of its own for a result that a user reads from; `drop` frees it."""
         cursor = self._duckdb.cursor()
+        if self._is_followed:
+            cursor.execute(_FOLLOWED)
         self._cursors[id(cursor)] = cursor
         return cursor
+
+    def confine(self) -> None:
+        """From now on, for good, DuckDB opens only files of the lake's data and of its temporary folder, and loads no extension."""
+        allowed = ", ".join(literal(str(folder.resolve())) for folder in (self._paths.data, self._paths.tmp))
+        self.do(f"SET GLOBAL allowed_directories = [{allowed}]")
+        self.do("SET GLOBAL enable_external_access = false")
+
+    def follow(self) -> None:
+        """Has DuckDB count how far a statement is, from now on; again: nothing happens."""
+        if not self._is_followed:
+            self._is_followed = True
+            self.work.execute(_FOLLOWED)
+
+    def progress(self) -> float | None:
+        """How many percent of what runs are done, from another thread; None where DuckDB cannot say."""
+        return max((done for cursor in [self.work, *list(self._cursors.values())] if (done := cursor.query_progress()) >= 0), default=None)
 
     def cursor_over(self, columns: Sequence[tuple[str, Any]], rows: Sequence[tuple[Any, ...]]) -> duckdb.DuckDBPyConnection:
         """A cursor of its own whose result are these rows. `columns`: name and type of each."""

@@ -79,6 +79,15 @@ class LakeView:
         return view
 
 
+class PastView(LakeView):
+    """A version that a session stays on. OperationalError for a table whose rows of then have expired."""
+
+    def state(self, table: Table) -> TableState:
+        found = super().state(table)  # before it is asked what is kept: VACUUM may come between
+        check_kept(self._catalog, table, self.snapshot_id)
+        return found
+
+
 def check_version(catalog: Catalog, snapshot_id: int, position: Position | None = None) -> None:
     """ProgrammingError where there is no such version, OperationalError where it has expired."""
     is_kept, newest, oldest = catalog.row("is_kept_version", snapshot=snapshot_id)

@@ -1,14 +1,10 @@
-"""The command line as a process: exit codes, streams, modes, pipes, and the prompt on a pseudo-terminal."""
+"""The command line as a process: exit codes, streams, modes, pipes."""
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import json
 import os
-import pty
-import re
-import select
 import signal
 import subprocess
 import sys
@@ -18,8 +14,6 @@ import pytest
 
 COMMAND = [sys.executable, "-m", "lakelite"]
 PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-OWN_TERMINAL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
-STEERING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 @pytest.fixture
@@ -69,7 +63,6 @@ def test_command_stops_and_standard_input_goes_on(run):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--safe"], "--safe is not available yet"),
         (["--mode", "xml"], "invalid choice"),
         (["--isolation", "chaos"], "no isolation level 'chaos'"),
         (["a", "b"], "unrecognized arguments"),
@@ -184,94 +177,6 @@ def test_an_interrupted_script(tmp_path):
         assert process.stderr.read() == "interrupted\n"
 
 
-class Terminal:
-    """`lakelite` on a pseudo-terminal of its own."""
-
-    def __init__(self, directory, *arguments):
-        self.controller, follower = pty.openpty()
-        environment = os.environ | {"XDG_STATE_HOME": str(directory / "state"), "TERM": "xterm", "COLUMNS": "40", "LINES": "50"}
-        environment.pop("NO_COLOR", None)
-        command = [sys.executable, "-c", OWN_TERMINAL, *COMMAND, *arguments]
-        self.process = subprocess.Popen(
-            command, stdin=follower, stdout=follower, stderr=follower, cwd=directory, env=environment, start_new_session=True
-        )
-        os.close(follower)
-
-    def type(self, text):
-        os.write(self.controller, text.encode())
-
-    def until(self, words, seconds=30):
-        """What is on the terminal up to `words`, with colours and line ends made plain."""
-        seen, end = b"", time.monotonic() + seconds
-        while words not in (text := plain_text(seen)):
-            ready, _, _ = select.select([self.controller], [], [], max(0, end - time.monotonic()))
-            assert ready, f"{words!r} did not come, but {text!r}"
-            seen += os.read(self.controller, 65536)
-        return text
-
-    def close(self):
-        with contextlib.suppress(ProcessLookupError):
-            self.process.kill()
-        self.process.wait()
-        os.close(self.controller)
-
-
-def plain_text(seen):
-    return STEERING.sub("", seen.decode("utf-8", errors="replace")).replace("\r", "")
-
-
-@pytest.fixture
-def terminal(tmp_path):
-    opened = Terminal(tmp_path, "x.lake")
-    yield opened
-    opened.close()
-
-
-def test_prompt(terminal, tmp_path):
-    terminal.until("lake> ")
-    terminal.type("select 1 as a,\r")
-    terminal.until("  ...> ")
-    terminal.type(f"{'y' * 60!r} as long;\r")
-    text = terminal.until(" ms\nlake> ")
-    assert "│       1 │ yyy" in text
-    assert "y… │" in text
-    assert "1 row, " in text
-    terminal.type("create table t as select 1 as a;\r")
-    terminal.until(" ms\nlake> ")
-    terminal.type("begin;\r")
-    terminal.until("lake*> ")
-    terminal.type("select 'my secret' as s;\r")
-    terminal.until(" ms\nlake*> ")
-    terminal.type(".quit\r")
-    terminal.until("A transaction is open")
-    terminal.type("rollback;\r")
-    terminal.until("\nlake> ")
-    terminal.type("\x04")
-    assert terminal.process.wait(20) == 0
-    lines = (tmp_path / "state" / "lakelite" / "history").read_text().splitlines()
-    assert lines == ["select 1 as a,", f"{'y' * 60!r} as long;", "create table t as select 1 as a;", "begin;", "rollback;"]
-
-
-def test_prompt_and_ctrl_c(terminal):
-    terminal.until("lake> ")
-    terminal.type("select half")
-    terminal.until("select half")
-    time.sleep(0.3)  # readline hears a signal only while it waits for a key
-    terminal.type("\x03")
-    terminal.until("lake> ")
-    terminal.type("select count(*) from range(100000000000) as r(i) where sqrt(i) < 0;\r")
-    terminal.until("< 0;\n")
-    time.sleep(0.3)
-    terminal.type("\x03")
-    terminal.until("interrupted\nlake> ", 10)
-    terminal.type("select * from nowhere;\r")
-    assert "error: " in terminal.until("\nlake> ")
-    terminal.type("select 41 + 1 as answer;\r")
-    assert "│      42 │" in terminal.until(" ms\nlake> ")
-    terminal.type(".quit\r")
-    assert terminal.process.wait(20) == 0
-
-
 def test_demo(run, tmp_path):
     begin = time.monotonic()
     done = run("demo", "demo")
@@ -344,9 +249,9 @@ def test_a_line_with_a_dot_inside_a_statement_is_no_command(run):
 
 
 def test_dot_commands_that_fail(run):
-    done = run("--csv", stdin="SELECT 1 AS a;\n.nope\n.mode xml\n.read missing.sql\n.read\n\\d\nSELECT 2 AS a;\nSELECT b;\n")
+    done = run("--csv", stdin="SELECT 1 AS a;\n.nope\n.mode xml\n.read missing.sql\n.read\n\\y\nSELECT 2 AS a;\nSELECT b;\n")
     assert (done.returncode, done.stdout) == (1, "a\n1\na\n2\n")
-    said = ("no command .nope", "no mode xml", "no such file or directory: could not read missing.sql", ".read takes one file", "no command \\d")
+    said = ("no command .nope", "no mode xml", "no such file or directory: could not read missing.sql", ".read takes one file", "no command \\y")
     for words in said:
         assert words in done.stderr
     assert "STATEMENT 3, LINE 8, COLUMN 8" in done.stderr, "places count in the whole text"
@@ -379,14 +284,20 @@ def test_a_statement_that_is_shown_can_be_copied(run):
     assert json.loads(run("--json", "-c", create, "-c", "SHOW CREATE TABLE t").stdout) == [{"sql": create}]
 
 
-def test_a_long_result_on_a_terminal_says_how_to_see_all_and_a_pipe_gets_all(terminal, run):
-    terminal.until("lake> ")
-    terminal.type("select range + 100 as n from range(500);\r")
-    text = terminal.until(" ms\nlake> ")
-    assert [int(n) for n in re.findall(r"│ +(\d+) │", text)] == [*range(100, 120), *range(580, 600)]
-    assert "500 rows, 460 of them not shown. .mode line shows all\n" in text
-    terminal.type(".mode line\r")
-    terminal.until("lake> ")
-    terminal.type("select range + 100 as n from range(500);\r")
-    assert len(re.findall(r"n = \d+", terminal.until(" ms\nlake> "))) == 500
-    assert len(re.findall(r"│ +\d+ │", run("-c", "select range as n from range(500)").stdout)) == 500
+def test_bail_stops_standard_input_too(run):
+    script = "SELECT 1 AS a; SELECT * FROM nowhere; SELECT 2 AS a;"
+    done = run("--csv", "--bail", stdin=script)
+    assert (done.returncode, done.stdout) == (1, "a\n1\n")
+
+
+def test_a_file_of_output_is_whole_at_the_end(run, tmp_path):
+    done = run("-c", ".output x.csv\nSELECT range AS n FROM range(3);\nSELECT * FROM nowhere")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert (tmp_path / "x.csv").read_text() == "n\n0\n1\n2\n"
+    assert run("--json", "-c", ".once y.parquet\nSELECT 1 AS a", "-c", "FROM 'y.parquet'").stdout == '[{"a": 1}]\n'
+
+
+def test_the_persons_own_settings_are_for_the_prompt_only(run, tmp_path):
+    (tmp_path / "lakelite").mkdir()
+    (tmp_path / "lakelite" / "rc").write_text(".mode json\n")
+    assert run("--csv", "-c", "SELECT 1 AS a", XDG_CONFIG_HOME=str(tmp_path)).stdout == "a\n1\n"

@@ -110,6 +110,29 @@ def test_verbose_says_what_was_done(cursor, said):
     assert err.endswith(" ms\n")
 
 
+def test_the_bar_is_wiped_before_anything_is_said_or_shown():
+    class Bar:
+        def begin(self):
+            self.drawn = True
+
+        def tick(self):
+            pass
+
+        def end(self):
+            self.drawn = False
+
+    class Out(io.StringIO):
+        def write(self, text):
+            assert not bar.drawn
+            return super().write(text)
+
+    bar = Bar()
+    runner = Runner(Connection(q=Cursor([(1,)]), w=Cursor(rowcount=3), e=errors.DataError("bad")), Out(), Out(), "csv", verbose=True, meter=bar)
+    assert runner.run("q; w; e") == FAILED
+    assert runner.out.getvalue() == "a\n1\n"
+    assert runner.err.getvalue().count("\n") == 3
+
+
 def test_ctrl_c_cancels_until_the_statement_hears_it():
     def deaf_at_first():
         for _ in range(3):
@@ -137,34 +160,41 @@ def test_ctrl_c_ends_the_printing():
     assert ran("q", q=Endless([]))[0] == INTERRUPTED
 
 
-def session(monkeypatch, lines, connection, is_complete=lambda text: text.endswith(";")):
-    """Type `lines` (an exception is raised instead); return what was said and the prompts."""
-    prompts, typed = [], iter(lines)
+class Typed:
+    """Gives the lines to a prompt (an exception is raised instead); keeps the prompts."""
 
-    def read(self, prompt):
-        prompts.append(prompt)
-        line = next(typed)
+    def __init__(self, lines):
+        self._lines = iter(lines)
+        self.prompts = []
+
+    def line(self, prompt):
+        self.prompts.append(prompt)
+        line = next(self._lines)
         if isinstance(line, BaseException):
             raise line
         return line
 
-    monkeypatch.setattr(shell.Shell, "_input", read)
+
+def session(monkeypatch, lines, connection):
+    """Type `lines` at a plain terminal; return what was said and the prompts."""
+    typed, reader = Typed(lines), shell.PlainReader()
+    monkeypatch.setattr(reader, "_line", typed.line)
     err = io.StringIO()
-    assert shell.Shell(Runner(connection, io.StringIO(), err, verbose=True), is_complete).loop() == DONE
-    return err.getvalue(), prompts
+    assert shell.Shell(Runner(connection, io.StringIO(), err, verbose=True), reader).loop() == DONE
+    return err.getvalue(), typed.prompts
 
 
 def test_statements_span_lines(monkeypatch):
     connection = Connection(**{"a\nb": Cursor([(1,)])})
     _, prompts = session(monkeypatch, ["", "a", "b;", "x", KeyboardInterrupt(), ".quit"], connection)
-    assert prompts == ["lake> ", "lake> ", "  ...> ", "lake> ", "  ...> ", "lake> "]
+    assert prompts == ["lake> ", "lake> ", " ...> ", "lake> ", " ...> ", "lake> "]
     assert connection.ran == ["a\nb"]
 
 
 @pytest.mark.parametrize("word", ["exit", "quit", "EXIT;", " Quit ;", ".quit", "\\q"])
 def test_words_that_leave(monkeypatch, word):
     _, prompts = session(monkeypatch, ["a", "exit", "b;", word, "q;"], Connection(**{"a\nexit\nb": Cursor([(1,)])}))
-    assert prompts == ["lake> ", "  ...> ", "  ...> ", "lake> "]
+    assert prompts == ["lake> ", " ...> ", " ...> ", "lake> "]
 
 
 def test_an_open_transaction_is_mentioned_once(monkeypatch):
@@ -179,10 +209,10 @@ def test_commands(monkeypatch, tmp_path):
     script = tmp_path / "a file.sql"
     script.write_text("q;")
     connection = Connection(**{"SHOW ALL TABLES": Cursor([]), "q": Cursor([(1,)])})
-    lines = [".help", ".mode", ".mode csv", ".mode", ".mode x", ".tables", f".read '{script}'", ".read nowhere", ".read", ".x", "\\d", ".exit"]
+    lines = [".help", ".mode", ".mode csv", ".mode", ".mode x", ".tables", f".read '{script}'", ".read nowhere", ".read", ".x", "\\y", ".exit"]
     said, _ = session(monkeypatch, lines, connection)
     assert connection.ran == ["SHOW ALL TABLES", "q"]
-    for words in (".read FILE", "\nbox\n", "\ncsv\n", "no mode x", "no such file", ".read takes one file", "no command .x", "no command \\d"):
+    for words in (".read FILE", "\nbox\n", "\ncsv\n", "no mode x", "no such file", ".read takes one file", "no command .x", "no command \\y"):
         assert words in said
 
 

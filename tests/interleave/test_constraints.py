@@ -335,7 +335,10 @@ def test_an_upsert_of_a_row_that_a_winner_deletes_inserts_it(connect: Connect) -
 def test_a_winner_that_drops_the_key_leaves_nothing_to_conflict_with(connect: Connect) -> None:
     m, w = connect(), connect()
     m.execute(TABLE)
-    with meeting(lambda: w.execute("ALTER TABLE t DROP CONSTRAINT t_k_pkey")), pytest.raises(ProgrammingError, match="need a key, and the table has none"):
+    with (
+        meeting(lambda: w.execute("ALTER TABLE t DROP CONSTRAINT t_k_pkey")),
+        pytest.raises(ProgrammingError, match="need a key, and the table has none"),
+    ):
         m.execute("INSERT INTO t VALUES (1, 50) ON CONFLICT DO NOTHING")
     assert rows(m) == []
 

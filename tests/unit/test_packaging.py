@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 ROWS = {"flights": 336_776, "planes": 3_322, "airports": 1_458, "airlines": 16, "weather": 26_115}
 KEYS = {"flights": "flight_id", "planes": "tailnum", "airports": "faa", "airlines": "carrier", "weather": "(origin, time_hour)"}
-HEAVY = ("duckdb", "numpy", "pandas", "polars", "pyarrow", "pyroaring", "sqlglot", "prompt_toolkit")
+HEAVY = ("duckdb", "numpy", "pandas", "polars", "pyarrow", "pyroaring", "sqlglot", "prompt_toolkit", "pygments")
 
 
 def query(sql: str) -> list[tuple[object, ...]]:
@@ -107,3 +107,10 @@ def test_import_is_light(tmp_path: Path) -> None:
     code = f"import lakelite, sys; print([m for m in {HEAVY} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "[]"
+
+
+def test_statements_without_a_terminal_load_no_line_editing(tmp_path: Path) -> None:
+    code = "import sys; from lakelite.__main__ import main; main(['-c', 'select 1']); main([]); "
+    code += "print([m for m in ('prompt_toolkit', 'pygments') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, input="select 2;", capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "[]"

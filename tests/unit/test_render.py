@@ -149,7 +149,7 @@ def test_box_on_a_terminal_shows_the_first_and_last_rows():
     text = shown([("i", "BIGINT")], [(i,) for i in range(1000, 2041)], cells=80)
     numbers = [int(line.strip("│ ")) for line in text.splitlines() if line.strip("│ ").isdigit()]
     assert numbers == [*range(1000, 1020), *range(2021, 2041)]
-    assert text.endswith("1,041 rows, 1,001 of them not shown. .mode line shows all\n")
+    assert text.endswith("1,041 rows, 1,001 of them not shown. .all shows all\n")
     assert "not shown" not in shown([("i", "BIGINT")], [(i,) for i in range(40)], cells=80)
 
 
