@@ -13,18 +13,21 @@ from lakelite.contents import Namespace, TableState
 from lakelite.errors import Conflict, IntegrityError, Position, ProgrammingError, TransactionConflict
 from lakelite.language.branch_statements import MergeBranch
 from lakelite.mapping.names import listed
-from lakelite.model import Column, Schema, Table, fold, quote
+from lakelite.model import Schema, Table, fold, quote
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import changes as ch
 from lakelite.transaction import constraints, define, merge_rows, merge_sides, versions
+from lakelite.transaction import merge_definition as definition
 from lakelite.transaction.execution import Call, Done, Execution
 from lakelite.transaction.meetings import Winner
-from lakelite.transaction.merge_sides import Sides
+from lakelite.transaction.merge_definition import Plan
+from lakelite.transaction.merge_sides import Side, Sides
 from lakelite.transaction.view import LakeView, check_version
 
 SHOWN_KEYS = 10
 _ROW_ID = quote("_lake_kept_row_id")
 _CONFLICTS = "temp.lake_merge_conflicts"
+_DEFINITIONS = "its columns or its definition were changed on both branches"
 
 
 def merge_branch(execution: Execution, work: ch.Work, operation: MergeBranch, call: Call) -> Done:
@@ -85,9 +88,9 @@ class _Merge:
             self._add_schema(schema)
         for table_id in sorted(base.keys() & ours.keys() - theirs.keys()):
             self._dropped_there(base[table_id], ours[table_id])
-        for table_id in sorted(theirs.keys() & ours.keys()):
-            if table_id in self.sides.theirs.kinds:
-                self._changed(base.get(table_id), theirs[table_id], ours[table_id])
+        both = sorted(theirs.keys() & ours.keys() & self.sides.theirs.kinds.keys())
+        for plan in [self._settled(base.get(table_id), theirs[table_id], ours[table_id]) for table_id in both]:
+            self._apply(plan)
         for table_id in sorted(theirs.keys() - ours.keys()):
             self._missing_here(base.get(table_id), theirs[table_id])
         for schema in _new_schemas(self.sides.head.namespace, self.sides.base.namespace):
@@ -190,57 +193,60 @@ class _Merge:
 
     # Tables that both have.
 
-    def _changed(self, base: Table | None, theirs: Table, ours: Table) -> None:
-        if theirs.view is None and not self._rows_go_together(ours):
-            if self._is_torn(_Torn(ours.qualified, "its rows were written anew, and changed on the other branch")):
-                self._replace(theirs, ours)
-            return
-        made, what = self._defined(base, theirs, ours), ""
-        if made is None:
-            wins = self._is_torn(_Torn(ours.qualified, "its columns or its definition were changed on both branches"))
-            made = self._placed(theirs) if wins else ours
+    def _settled(self, base: Table | None, theirs: Table, ours: Table) -> Plan:
+        """What becomes of the table; on a conflict about its definition, rows that cannot be read under the one that wins go with it."""
+        made = definition.merged(base, theirs, ours)
+        why = _DEFINITIONS if made is None else self._torn_by(base, theirs, ours, made)
+        if made is None or why is not None:
+            wins = self._is_torn(_Torn(ours.qualified, why or _DEFINITIONS))
+            made = theirs if wins else ours
+        if not self._can_read(base, ours, made, self.sides.theirs, theirs):
+            return Plan(theirs, ours, made, "all")
+        return Plan(theirs, ours, made, "changes" if self._can_read(base, theirs, made, self.sides.ours, ours) else "nothing")
+
+    def _can_read(self, base: Table | None, table: Table, made: Table, side: Side, other: Table) -> bool:
+        """Whether the rows of one side, which has `table`, can be read as of `made`, given what the other `side` did to its `other`."""
+        kinds = side.kinds.get(table.table_id, frozenset())
+        return definition.can_read(base, table, made, is_replaced=definition.is_replaced(base, other, kinds))
+
+    def _torn_by(self, base: Table | None, theirs: Table, ours: Table, made: Table) -> str | None:
+        """Why changed rows of one side do not go together with what the other side did to the definition."""
+        ways = ((self.sides.theirs, theirs, self.sides.ours, ours), (self.sides.ours, ours, self.sides.theirs, theirs))
+        for side, table, other_side, other in ways:
+            if not self._can_read(base, table, made, other_side, other) and merge_sides.has_changed(self.execution, side, table.table_id):
+                return "its rows were written anew, and changed on the other branch"
+        return None
+
+    def _apply(self, plan: Plan) -> None:
+        made, ours, what = self._placed(plan.made), plan.ours, ""
         if made != ours and not self._makes_room(made):
             made = replace(made, schema_id=ours.schema_id, schema_name=ours.schema_name, name=ours.name)
         if made != ours:
             what = "redefined"
             self._redefine(made, ours)
-        if made.view is None:
+        if made.view is not None:
+            self._tell(made, what)
+        elif plan.takes == "all":
+            change = ch.delete_all(self.work.changes.change_of(made), self.execution.view.state(ours), "overwrite")
+            self._take_whole(plan.theirs, change, "overwritten")
+        elif plan.takes == "changes":
             self._rows(made, ours, what)
         else:
-            self._tell(made, what)
+            self._keep(made, ours, what)
 
-    def _replace(self, theirs: Table, ours: Table) -> None:
-        """All of the table becomes what theirs has."""
-        made = self._placed(theirs)
-        if self._makes_room(made):
-            self._redefine(made, ours)
-            change = ch.delete_all(self.work.changes.change_of(made), self.execution.view.state(ours), "overwrite")
-            self._take_whole(theirs, change, "overwritten")
-
-    def _defined(self, base: Table | None, theirs: Table, ours: Table) -> Table | None:
-        """The definition that both come to; None: they changed it in ways that do not go together."""
-        if theirs in (base, ours):
-            return ours
-        if base is None or ours == base:
-            return self._placed(theirs)
-        for one, other in ((theirs, ours), (ours, theirs)):
-            added = _added(base, one)
-            if added is not None and not {fold(c.name) for c in added} & {fold(c.name) for c in other.columns}:
-                return self._placed(replace(other, columns=(*other.columns, *added)))
-        return None
+    def _keep(self, made: Table, ours: Table, what: str) -> None:
+        """Ours keeps all its rows. It is noted as rows written anew, since its columns are not those of theirs from here on (Side.kinds)."""
+        change = self.work.changes.change_of(made)
+        self.work = replace(self.work, changes=self.work.changes.with_change(replace(change, kinds=change.kinds | {"rewrite"})))
+        if made != ours:
+            _validate(self.execution, ch.overlay(self.execution.view.state(ours), change), ours)
+        self._tell(made, what)
 
     def _redefine(self, made: Table, ours: Table) -> None:
         change = self.work.changes.change_of(ours)
         kinds: frozenset[ch.Kind] = frozenset({"schema", "rename"} if (made.name, made.schema_id) != (ours.name, ours.schema_id) else {"schema"})
         changes = self.work.changes.with_change(replace(change, table=made, kinds=change.kinds | kinds))
         self.work = ch.Work(self.work.namespace.with_table(made), changes)
-
-    def _rows_go_together(self, table: Table) -> bool:
-        """Not where one branch wrote all rows anew for a column of another type, and the other one changed rows."""
-        for one, other in ((self.sides.theirs, self.sides.ours), (self.sides.ours, self.sides.theirs)):
-            if "rewrite" in one.kinds.get(table.table_id, ()) and merge_sides.has_changed(self.execution, other, table.table_id):
-                return False
-        return True
 
     def _rows(self, made: Table, ours: Table, what: str) -> None:
         execution, before = self.execution, self.execution.view.state(ours)
@@ -286,12 +292,6 @@ def _state(view: LakeView, table_id: int) -> TableState | None:
 def _new_schemas(before: Namespace, now: Namespace) -> list[Schema]:
     known = {s.schema_id for s in before.schemas.values()}
     return [s for s in now.schemas.values() if s.schema_id not in known]
-
-
-def _added(base: Table, now: Table) -> tuple[Column, ...] | None:
-    """The columns that were added, if nothing else was changed."""
-    is_same = now.columns[: len(base.columns)] == base.columns and replace(now, columns=base.columns) == base
-    return now.columns[len(base.columns) :] if is_same else None
 
 
 def _validate(execution: Execution, state: TableState, before: Table) -> None:

@@ -329,6 +329,70 @@ def test_rows_that_one_wrote_anew_for_another_type(con: Any, side: str) -> None:
     assert answer(con, "CHECK LAKE") == []
 
 
+RETYPE = "ALTER TABLE t ALTER v TYPE VARCHAR"
+REPLACE = "CREATE OR REPLACE TABLE t AS SELECT k, v::VARCHAR AS v FROM t"
+
+
+def shown(con: Any, branch: str) -> tuple[list[str], list[Any]]:
+    """Columns and rows of t on a branch."""
+    con.execute(f"USE BRANCH {branch}")
+    cursor = con.execute("FROM t ORDER BY k")
+    return [c[0] for c in cursor.description], cursor.fetchall()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "ALTER TABLE t RENAME v TO vv",
+        "ALTER TABLE t DROP COLUMN w; OPTIMIZE t",
+        "ALTER TABLE t SET PARTITIONED BY (k)",
+        "ALTER TABLE t ALTER v TYPE BIGINT; UPDATE t SET v = 5000000000",
+        "ALTER TABLE t ADD COLUMN z INTEGER; INSERT INTO t (k) VALUES (9)",
+        "DELETE FROM t WHERE k = 1",
+        "UPDATE t SET v = 7 WHERE k = 1",
+    ],
+)
+@pytest.mark.parametrize("anew", [RETYPE, REPLACE])
+@pytest.mark.parametrize("there", [True, False])
+def test_rows_go_with_the_definition_that_they_were_written_for(path: Path, anew: str, other: str, there: bool) -> None:
+    theirs, ours = (anew, other) if there else (other, anew)
+    with lakelite.connect(autocommit=True) as con:
+        con.execute("CREATE TABLE t (k INTEGER, v INTEGER, w VARCHAR); INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'b'); CREATE BRANCH dev")
+        on(con, "dev", theirs)
+        con.executescript(ours)
+        con.execute("CREATE BRANCH kept")
+        alone = {"THEIRS": shown(con, "dev"), "OURS": shown(con, "main")}
+        with pytest.raises(lakelite.TransactionConflict):
+            con.execute("MERGE BRANCH dev")
+        for branch, side in (("main", "OURS"), ("kept", "THEIRS")):
+            con.execute(f"USE BRANCH {branch}; MERGE BRANCH dev ON CONFLICT {side}")
+            assert shown(con, branch) == alone[side]
+        con.execute("USE BRANCH dev; MERGE BRANCH main")  # what ours decided comes back without a conflict
+        assert shown(con, "dev") == alone["OURS"]
+        assert answer(con, "CHECK LAKE") == []
+
+
+def test_a_table_replaced_through_another_branch_is_known_as_replaced(con: Any) -> None:
+    con.execute("CREATE BRANCH third")
+    on(con, "dev", RETYPE)
+    on(con, "third", "INSERT INTO t VALUES (70, 7)")
+    con.execute("MERGE BRANCH dev")
+    assert table(con)[1] == "10"
+    with pytest.raises(lakelite.TransactionConflict, match="written anew"):
+        con.execute("MERGE BRANCH third")
+
+
+def test_restored_to_another_definition(con: Any) -> None:
+    version = con.last_commit.snapshot_id
+    con.execute("ALTER TABLE t ALTER v TYPE VARCHAR USING v || 'x'; CREATE BRANCH later")
+    on(con, "later", f"RESTORE TABLE t TO VERSION AS OF {version}")
+    con.execute("CREATE BRANCH quiet; INSERT INTO t VALUES (70, 'new')")
+    with pytest.raises(lakelite.TransactionConflict, match="written anew"):
+        con.execute("MERGE BRANCH later")
+    con.execute("USE BRANCH quiet; MERGE BRANCH later")
+    assert table(con) == BASE
+
+
 # Winners.
 
 WINNERS = {
