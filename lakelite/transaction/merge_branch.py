@@ -7,13 +7,14 @@ that theirs touched, so that it runs again on the head where winners changed one
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from lakelite.contents import Namespace, TableState
 from lakelite.errors import Conflict, IntegrityError, Position, ProgrammingError, TransactionConflict
 from lakelite.language.branch_statements import MergeBranch
 from lakelite.mapping.names import listed
-from lakelite.model import Schema, Table, fold, quote
+from lakelite.model import Column, Schema, Table, fold, quote
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import changes as ch
 from lakelite.transaction import constraints, define, merge_rows, merge_sides, versions
@@ -215,7 +216,15 @@ class _Merge:
         for side, table, other_side, other in ways:
             if not self._can_read(base, table, made, other_side, other) and merge_sides.has_changed(self.execution, side, table.table_id):
                 return "its rows were written anew, and changed on the other branch"
+        for side, table, view in ((self.sides.theirs, theirs, self.sides.head), (self.sides.ours, ours, self.execution.view)):
+            dropped = definition.lost(base, table, made)
+            if base is not None and dropped and self._are_updated(dropped, base, view.state(table), side):
+                return f"{listed([c.name for c in dropped])} was dropped on one branch, and rows were given other values there on the other"
         return None
+
+    def _are_updated(self, columns: Sequence[Column], base: Table, state: TableState, side: Side) -> bool:
+        ids = merge_sides.touched(self.execution, side, base.table_id)
+        return len(ids) > 0 and merge_rows.are_updated(self.execution, columns, self.sides.base.state(base), state, ids)
 
     def _apply(self, plan: Plan) -> None:
         made, ours, what = self._placed(plan.made), plan.ours, ""

@@ -298,7 +298,7 @@ def test_what_only_theirs_redefined_comes_over(con: Any) -> None:
     con.execute("UPDATE t SET v = 5 WHERE k = 2")
     assert answer(con, "MERGE BRANCH dev") == [("u", 0, 1, 0, 0, "redefined")]
     assert answer(con, "SELECT value FROM u WHERE k IN (1, 2) ORDER BY k") == [(1,), (5,)]
-    on(con, "dev", "ALTER TABLE u DROP COLUMN value")
+    on(con, "dev", "MERGE BRANCH main; ALTER TABLE u DROP COLUMN value")
     con.execute("MERGE BRANCH dev")
     assert [row[0] for row in con.execute("SELECT * FROM u").description] == ["k"]
     assert answer(con, "CHECK LAKE") == []
@@ -370,6 +370,33 @@ def test_rows_go_with_the_definition_that_they_were_written_for(path: Path, anew
         con.execute("USE BRANCH dev; MERGE BRANCH main")  # what ours decided comes back without a conflict
         assert shown(con, "dev") == alone["OURS"]
         assert answer(con, "CHECK LAKE") == []
+
+
+@pytest.mark.parametrize(
+    "drop", ["ALTER TABLE t DROP COLUMN v", "CREATE OR REPLACE TABLE t (k INTEGER)", "ALTER TABLE t DROP COLUMN v; DELETE FROM t"]
+)
+@pytest.mark.parametrize("there", [True, False])
+def test_a_column_dropped_that_the_other_branch_gave_values(con: Any, drop: str, there: bool) -> None:
+    con.execute("CREATE OR REPLACE TABLE t AS SELECT * FROM t; CREATE BRANCH d2")  # no key
+    update = "UPDATE t SET v = 9 WHERE k = 1"
+    on(con, "d2", drop if there else update)
+    con.execute(update if there else drop)
+    con.execute("CREATE BRANCH kept")
+    alone = {"THEIRS": shown(con, "d2"), "OURS": shown(con, "main")}
+    with pytest.raises(lakelite.TransactionConflict, match="v was dropped on one branch"):
+        con.execute("MERGE BRANCH d2")
+    for branch, side in (("main", "OURS"), ("kept", "THEIRS")):
+        con.execute(f"USE BRANCH {branch}; MERGE BRANCH d2 ON CONFLICT {side}")
+        assert shown(con, branch) == alone[side]
+    assert answer(con, "CHECK LAKE") == []
+
+
+def test_a_column_dropped_with_other_changes_on_the_other_branch(con: Any) -> None:
+    con.execute("ALTER TABLE t ADD COLUMN w INTEGER; CREATE BRANCH d2")
+    on(con, "d2", "ALTER TABLE t DROP COLUMN w; INSERT INTO t VALUES (20, 2)")
+    con.execute("UPDATE t SET v = 9 WHERE k = 1; INSERT INTO t VALUES (30, 3, 4); DELETE FROM t WHERE k = 2; OPTIMIZE t")
+    con.execute("MERGE BRANCH d2")
+    assert table(con) == {**{k: v for k, v in BASE.items() if k != 2}, 1: 9, 20: 2, 30: 3}
 
 
 def test_a_table_replaced_through_another_branch_is_known_as_replaced(con: Any) -> None:
