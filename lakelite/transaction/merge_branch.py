@@ -7,7 +7,7 @@ that theirs touched, so that it runs again on the head where winners changed one
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 
 from lakelite.contents import Namespace, TableState
@@ -90,7 +90,8 @@ class _Merge:
         for table_id in sorted(base.keys() & ours.keys() - theirs.keys()):
             self._dropped_there(base[table_id], ours[table_id])
         both = sorted(theirs.keys() & ours.keys() & self.sides.theirs.kinds.keys())
-        for plan in [self._settled(base.get(table_id), theirs[table_id], ours[table_id]) for table_id in both]:
+        plans = [self._settled(base.get(table_id), theirs[table_id], ours[table_id]) for table_id in both]
+        for plan in self._named(plans):
             self._apply(plan)
         for table_id in sorted(theirs.keys() - ours.keys()):
             self._missing_here(base.get(table_id), theirs[table_id])
@@ -142,10 +143,10 @@ class _Merge:
             self._add_schema(here)
         return replace(table, schema_id=here.schema_id, schema_name=here.name)
 
-    def _makes_room(self, table: Table) -> bool:
-        """Whether the name is free for a table of theirs, which wins over another one of ours if conflicts say so."""
-        other = self.work.namespace.find(table.schema_name, table.name)
-        if other is None or other.table_id == table.table_id:
+    def _makes_room(self, table: Table, moving: Container[int] = ()) -> bool:
+        """Whether the name is free for a table of theirs, which wins over another one of ours if conflicts say so; those `moving` give theirs up."""
+        other = self._holder(table, moving)
+        if other is None:
             return True
         if not self._is_torn(_Torn(table.qualified, "both branches made or renamed a table to this name")):
             return False
@@ -226,10 +227,27 @@ class _Merge:
         ids = merge_sides.touched(self.execution, side, base.table_id)
         return len(ids) > 0 and merge_rows.are_updated(self.execution, columns, self.sides.base.state(base), state, ids)
 
+    def _named(self, plans: Sequence[Plan]) -> list[Plan]:
+        """The plans with the names that the tables have in the end: all change at once, so that one may get what another one had."""
+        final = {p.ours.table_id: p for p in plans}
+        moving = {k: p for k, p in final.items() if _place(p.made) != _place(p.ours)}
+        while (clash := next((p for p in moving.values() if self._holder(p.made, moving) is not None), None)) is not None:
+            if self._makes_room(clash.made, moving.keys()):
+                final = {k: p for k, p in final.items() if k in self.work.namespace.by_id}
+            else:
+                del moving[clash.ours.table_id]
+                final[clash.ours.table_id] = replace(clash, made=_called(clash.made, clash.ours))
+        for table_id in moving:
+            self.work = replace(self.work, namespace=self.work.namespace.without_table(table_id))
+        return list(final.values())
+
+    def _holder(self, table: Table, moving: Container[int] = ()) -> Table | None:
+        """Another table of ours that has the name, and keeps it."""
+        other = self.work.namespace.find(table.schema_name, table.name)
+        return None if other is None or other.table_id == table.table_id or other.table_id in moving else other
+
     def _apply(self, plan: Plan) -> None:
         made, ours, what = self._placed(plan.made), plan.ours, ""
-        if made != ours and not self._makes_room(made):
-            made = replace(made, schema_id=ours.schema_id, schema_name=ours.schema_name, name=ours.name)
         if made != ours:
             what = "redefined"
             self._redefine(made, ours)
@@ -296,6 +314,14 @@ class _Merge:
 def _state(view: LakeView, table_id: int) -> TableState | None:
     table = view.namespace.by_id.get(table_id)
     return None if table is None else view.state(table)
+
+
+def _place(table: Table) -> tuple[str, str]:
+    return fold(table.schema_name), fold(table.name)
+
+
+def _called(table: Table, like: Table) -> Table:
+    return replace(table, schema_id=like.schema_id, schema_name=like.schema_name, name=like.name)
 
 
 def _new_schemas(before: Namespace, now: Namespace) -> list[Schema]:

@@ -280,6 +280,36 @@ def test_one_name_for_two_tables(con: Any) -> None:
     assert answer(con, "CHECK LAKE") == []
 
 
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("ALTER TABLE a RENAME TO x; ALTER TABLE b RENAME TO a; ALTER TABLE x RENAME TO b", {"a": [(2,)], "b": [(1,)], "c": [(3,)]}),
+        ("ALTER TABLE c RENAME TO d; ALTER TABLE b RENAME TO c; ALTER TABLE a RENAME TO b", {"b": [(1,)], "c": [(2,)], "d": [(3,)]}),
+        ("DROP TABLE b; ALTER TABLE a RENAME TO b; CREATE TABLE a AS SELECT 4 AS x", {"a": [(4,)], "b": [(1,)], "c": [(3,)]}),
+    ],
+)
+def test_names_that_tables_pass_on(con: Any, script: str, expected: dict[str, Any]) -> None:
+    con.execute("CREATE TABLE a AS SELECT 1 AS x; CREATE TABLE b AS SELECT 2 AS x; CREATE TABLE c AS SELECT 3 AS x; CREATE BRANCH d2")
+    on(con, "d2", script)
+    con.execute("MERGE BRANCH d2")
+    assert {name: answer(con, f"FROM {name}") for (name,) in answer(con, "SHOW TABLES") if name != "t"} == expected
+    assert answer(con, "CHECK LAKE") == []
+
+
+def test_a_chain_of_names_of_which_one_is_taken(con: Any) -> None:
+    con.execute("CREATE TABLE a AS SELECT 1 AS x; CREATE TABLE b AS SELECT 2 AS x; CREATE BRANCH d2")
+    on(con, "d2", "ALTER TABLE b RENAME TO c; ALTER TABLE a RENAME TO b; INSERT INTO c VALUES (20)")
+    con.execute("CREATE TABLE c AS SELECT 3 AS x")
+    with pytest.raises(lakelite.TransactionConflict, match="to this name"):
+        con.execute("MERGE BRANCH d2")
+    con.execute("CREATE BRANCH kept; MERGE BRANCH d2 ON CONFLICT OURS")
+    assert [answer(con, f"FROM {name}") for name in "abc"] == [[(1,)], [(2,), (20,)], [(3,)]]
+    con.execute("USE BRANCH kept; MERGE BRANCH d2 ON CONFLICT THEIRS")
+    assert [answer(con, f"FROM {name}") for name in "bc"] == [[(1,)], [(2,), (20,)]]
+    assert answer(con, "SHOW TABLES") == [("b",), ("c",), ("t",)]
+    assert answer(con, "CHECK LAKE") == []
+
+
 def test_columns_that_either_side_added(con: Any) -> None:
     on(con, "dev", "ALTER TABLE t ADD COLUMN w INTEGER DEFAULT 7; UPDATE t SET w = 8 WHERE k = 1; INSERT INTO t VALUES (20, 2, 9)")
     con.execute("ALTER TABLE t ADD COLUMN x VARCHAR DEFAULT 'd'; UPDATE t SET x = 'e' WHERE k = 2; INSERT INTO t VALUES (30, 3, 'f')")
