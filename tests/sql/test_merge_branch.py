@@ -509,6 +509,49 @@ def test_a_merge_that_meets_winners_is_as_if_it_came_behind_them(path: Path, win
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("isolation", ["snapshot", "serializable"])
+@pytest.mark.parametrize("winner", ["append", "same rows", "optimize", "another type", "drop column", "the same merge"])
+def test_a_merge_that_meets_winners_at_the_other_levels(isolation: str, winner: str, path: Path) -> None:
+    found = []
+    for name in ("behind", "meets"):
+        with made(path.with_name(name)) as con, lakelite.connect(path.with_name(name), autocommit=True) as other:
+            on(con, "dev", THEIRS)
+            con.execute(f"SET isolation_level = '{isolation}'")
+            if name == "behind":
+                other.executescript(WINNERS[winner])
+                found.append(outcome(con, lambda con=con: con.execute("MERGE BRANCH dev")))
+            else:
+                with meeting(lambda other=other: other.executescript(WINNERS[winner])):
+                    found.append(outcome(con, lambda con=con: con.execute("MERGE BRANCH dev")))
+            assert answer(con, "CHECK LAKE") == []
+    assert found[0] == found[1]
+
+
+REDEFINED = {  # what theirs did, and winners that decide what becomes of it
+    "ALTER TABLE t ALTER v TYPE VARCHAR": ("append", "update", "optimize", "rename", "drop column", "another type"),
+    "ALTER TABLE t DROP COLUMN v": ("append", "update", "optimize"),
+    "ALTER TABLE t RENAME TO x; CREATE TABLE t AS SELECT 1 AS a": ("append", "rename", "drop"),
+}
+
+
+@pytest.mark.parametrize(("theirs", "winner"), [(theirs, winner) for theirs, winners in REDEFINED.items() for winner in winners])
+@pytest.mark.parametrize("side", ["OURS", "THEIRS"])
+def test_a_merge_of_another_definition_that_meets_winners(path: Path, theirs: str, winner: str, side: str) -> None:
+    found = []
+    for name in ("behind", "meets"):
+        with made(path.with_name(name), inline_rows=0) as con, lakelite.connect(path.with_name(name), autocommit=True) as other:
+            on(con, "dev", theirs)
+            merge = f"MERGE BRANCH dev ON CONFLICT {side}"
+            if name == "behind":
+                other.executescript(WINNERS[winner])
+                found.append(outcome(con, lambda con=con, merge=merge: con.execute(merge)))
+            else:
+                with meeting(lambda other=other: other.executescript(WINNERS[winner])):
+                    found.append(outcome(con, lambda con=con, merge=merge: con.execute(merge)))
+            assert answer(con, "CHECK LAKE") == []
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("winner", ["MERGE BRANCH dev", "CREATE BRANCH late; CREATE TAG x; DROP TAG x"])
 @pytest.mark.parametrize(
     "mine",
@@ -535,6 +578,20 @@ def test_a_merge_that_wins_is_met_as_any_other(path: Path, mine: str, winner: st
             found.append(sorted(answer(con, "FROM t")))
             assert answer(con, "CHECK LAKE") == []
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("mine", ["INSERT INTO t VALUES (70, 7)", "UPDATE t SET v = v + 1", "DELETE FROM t WHERE k = 1", "OPTIMIZE t ZORDER BY (v)"])
+def test_a_merge_that_only_decided_a_definition_stands_in_no_ones_way(path: Path, mine: str) -> None:
+    with made(path, inline_rows=0) as con, lakelite.connect(path, autocommit=True) as other:
+        on(con, "dev", RETYPE)
+        con.execute("INSERT INTO t VALUES (30, 3); CREATE BRANCH same")
+        on(con, "same", mine)
+        with meeting(lambda: other.execute("MERGE BRANCH dev ON CONFLICT OURS")):
+            con.execute(mine)
+        assert shown(con, "main") == shown(con, "same")
+        con.execute("USE BRANCH dev; MERGE BRANCH main")
+        assert shown(con, "dev") == shown(con, "same")
+        assert answer(con, "CHECK LAKE") == []
 
 
 def test_what_lands_there_meanwhile_is_for_the_next_merge(path: Path, con: Any) -> None:
