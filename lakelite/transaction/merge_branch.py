@@ -7,6 +7,7 @@ that theirs touched, so that it runs again on the head where winners changed one
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 
 from lakelite.contents import Namespace, TableState
@@ -17,14 +18,17 @@ from lakelite.model import Column, Schema, Table, fold, quote
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import changes as ch
 from lakelite.transaction import constraints, define, merge_rows, merge_sides, versions
+from lakelite.transaction import merge_definition as definition
 from lakelite.transaction.execution import Call, Done, Execution
 from lakelite.transaction.meetings import Winner
-from lakelite.transaction.merge_sides import Sides
+from lakelite.transaction.merge_definition import Plan
+from lakelite.transaction.merge_sides import Side, Sides
 from lakelite.transaction.view import LakeView, check_version
 
 SHOWN_KEYS = 10
 _ROW_ID = quote("_lake_kept_row_id")
 _CONFLICTS = "temp.lake_merge_conflicts"
+_DEFINITIONS = "its columns or its definition were changed on both branches"
 
 
 def merge_branch(execution: Execution, work: ch.Work, operation: MergeBranch, call: Call) -> Done:
@@ -85,9 +89,10 @@ class _Merge:
             self._add_schema(schema)
         for table_id in sorted(base.keys() & ours.keys() - theirs.keys()):
             self._dropped_there(base[table_id], ours[table_id])
-        for table_id in sorted(theirs.keys() & ours.keys()):
-            if table_id in self.sides.theirs.kinds:
-                self._changed(base.get(table_id), theirs[table_id], ours[table_id])
+        both = sorted(theirs.keys() & ours.keys() & self.sides.theirs.kinds.keys())
+        plans = [self._settled(base.get(table_id), theirs[table_id], ours[table_id]) for table_id in both]
+        for plan in self._named(plans):
+            self._apply(plan)
         for table_id in sorted(theirs.keys() - ours.keys()):
             self._missing_here(base.get(table_id), theirs[table_id])
         for schema in _new_schemas(self.sides.head.namespace, self.sides.base.namespace):
@@ -138,10 +143,10 @@ class _Merge:
             self._add_schema(here)
         return replace(table, schema_id=here.schema_id, schema_name=here.name)
 
-    def _makes_room(self, table: Table) -> bool:
-        """Whether the name is free for a table of theirs, which wins over another one of ours if conflicts say so."""
-        other = self.work.namespace.find(table.schema_name, table.name)
-        if other is None or other.table_id == table.table_id:
+    def _makes_room(self, table: Table, moving: Container[int] = ()) -> bool:
+        """Whether the name is free for a table of theirs, which wins over another one of ours if conflicts say so; those `moving` give theirs up."""
+        other = self._holder(table, moving)
+        if other is None:
             return True
         if not self._is_torn(_Torn(table.qualified, "both branches made or renamed a table to this name")):
             return False
@@ -190,57 +195,85 @@ class _Merge:
 
     # Tables that both have.
 
-    def _changed(self, base: Table | None, theirs: Table, ours: Table) -> None:
-        if theirs.view is None and not self._rows_go_together(ours):
-            if self._is_torn(_Torn(ours.qualified, "its rows were written anew, and changed on the other branch")):
-                self._replace(theirs, ours)
-            return
-        made, what = self._defined(base, theirs, ours), ""
-        if made is None:
-            wins = self._is_torn(_Torn(ours.qualified, "its columns or its definition were changed on both branches"))
-            made = self._placed(theirs) if wins else ours
-        if made != ours and not self._makes_room(made):
-            made = replace(made, schema_id=ours.schema_id, schema_name=ours.schema_name, name=ours.name)
+    def _settled(self, base: Table | None, theirs: Table, ours: Table) -> Plan:
+        """What becomes of the table; on a conflict about its definition, rows that cannot be read under the one that wins go with it."""
+        made = definition.merged(base, theirs, ours)
+        why = _DEFINITIONS if made is None else self._torn_by(base, theirs, ours, made)
+        if made is None or why is not None:
+            wins = self._is_torn(_Torn(ours.qualified, why or _DEFINITIONS))
+            made = theirs if wins else ours
+        if not self._can_read(base, ours, made, self.sides.theirs, theirs):
+            return Plan(theirs, ours, made, "all")
+        return Plan(theirs, ours, made, "changes" if self._can_read(base, theirs, made, self.sides.ours, ours) else "nothing")
+
+    def _can_read(self, base: Table | None, table: Table, made: Table, side: Side, other: Table) -> bool:
+        """Whether the rows of one side, which has `table`, can be read as of `made`, given what the other `side` did to its `other`."""
+        kinds = side.kinds.get(table.table_id, frozenset())
+        return definition.can_read(base, table, made, is_replaced=definition.is_replaced(base, other, kinds))
+
+    def _torn_by(self, base: Table | None, theirs: Table, ours: Table, made: Table) -> str | None:
+        """Why changed rows of one side do not go together with what the other side did to the definition."""
+        ways = ((self.sides.theirs, theirs, self.sides.ours, ours), (self.sides.ours, ours, self.sides.theirs, theirs))
+        for side, table, other_side, other in ways:
+            if not self._can_read(base, table, made, other_side, other) and merge_sides.has_changed(self.execution, side, table.table_id):
+                return "its rows were written anew, and changed on the other branch"
+        for side, table, view in ((self.sides.theirs, theirs, self.sides.head), (self.sides.ours, ours, self.execution.view)):
+            dropped = definition.lost(base, table, made)
+            if base is not None and dropped and self._are_updated(dropped, base, view.state(table), side):
+                return f"{listed([c.name for c in dropped])} was dropped on one branch, and rows were given other values there on the other"
+        return None
+
+    def _are_updated(self, columns: Sequence[Column], base: Table, state: TableState, side: Side) -> bool:
+        ids = merge_sides.touched(self.execution, side, base.table_id)
+        return len(ids) > 0 and merge_rows.are_updated(self.execution, columns, self.sides.base.state(base), state, ids)
+
+    def _named(self, plans: Sequence[Plan]) -> list[Plan]:
+        """The plans with the names that the tables have in the end: all change at once, so that one may get what another one had."""
+        final = {p.ours.table_id: p for p in plans}
+        moving = {k: p for k, p in final.items() if _place(p.made) != _place(p.ours)}
+        while (clash := next((p for p in moving.values() if self._holder(p.made, moving) is not None), None)) is not None:
+            if self._makes_room(clash.made, moving.keys()):
+                final = {k: p for k, p in final.items() if k in self.work.namespace.by_id}
+            else:
+                del moving[clash.ours.table_id]
+                final[clash.ours.table_id] = replace(clash, made=_called(clash.made, clash.ours))
+        for table_id in moving:
+            self.work = replace(self.work, namespace=self.work.namespace.without_table(table_id))
+        return list(final.values())
+
+    def _holder(self, table: Table, moving: Container[int] = ()) -> Table | None:
+        """Another table of ours that has the name, and keeps it."""
+        other = self.work.namespace.find(table.schema_name, table.name)
+        return None if other is None or other.table_id == table.table_id or other.table_id in moving else other
+
+    def _apply(self, plan: Plan) -> None:
+        made, ours, what = self._placed(plan.made), plan.ours, ""
         if made != ours:
             what = "redefined"
             self._redefine(made, ours)
-        if made.view is None:
+        if made.view is not None:
+            self._tell(made, what)
+        elif plan.takes == "all":
+            change = ch.delete_all(self.work.changes.change_of(made), self.execution.view.state(ours), "overwrite")
+            self._take_whole(plan.theirs, change, "overwritten")
+        elif plan.takes == "changes":
             self._rows(made, ours, what)
         else:
-            self._tell(made, what)
+            self._keep(made, ours, what)
 
-    def _replace(self, theirs: Table, ours: Table) -> None:
-        """All of the table becomes what theirs has."""
-        made = self._placed(theirs)
-        if self._makes_room(made):
-            self._redefine(made, ours)
-            change = ch.delete_all(self.work.changes.change_of(made), self.execution.view.state(ours), "overwrite")
-            self._take_whole(theirs, change, "overwritten")
-
-    def _defined(self, base: Table | None, theirs: Table, ours: Table) -> Table | None:
-        """The definition that both come to; None: they changed it in ways that do not go together."""
-        if theirs in (base, ours):
-            return ours
-        if base is None or ours == base:
-            return self._placed(theirs)
-        for one, other in ((theirs, ours), (ours, theirs)):
-            added = _added(base, one)
-            if added is not None and not {fold(c.name) for c in added} & {fold(c.name) for c in other.columns}:
-                return self._placed(replace(other, columns=(*other.columns, *added)))
-        return None
+    def _keep(self, made: Table, ours: Table, what: str) -> None:
+        """Ours keeps all its rows. It is noted as rows written anew, since its columns are not those of theirs from here on (Side.kinds)."""
+        change = self.work.changes.change_of(made)
+        self.work = replace(self.work, changes=self.work.changes.with_change(replace(change, kinds=change.kinds | {"rewrite"})))
+        if made != ours:
+            _validate(self.execution, ch.overlay(self.execution.view.state(ours), change), ours)
+        self._tell(made, what)
 
     def _redefine(self, made: Table, ours: Table) -> None:
         change = self.work.changes.change_of(ours)
         kinds: frozenset[ch.Kind] = frozenset({"schema", "rename"} if (made.name, made.schema_id) != (ours.name, ours.schema_id) else {"schema"})
         changes = self.work.changes.with_change(replace(change, table=made, kinds=change.kinds | kinds))
         self.work = ch.Work(self.work.namespace.with_table(made), changes)
-
-    def _rows_go_together(self, table: Table) -> bool:
-        """Not where one branch wrote all rows anew for a column of another type, and the other one changed rows."""
-        for one, other in ((self.sides.theirs, self.sides.ours), (self.sides.ours, self.sides.theirs)):
-            if "rewrite" in one.kinds.get(table.table_id, ()) and merge_sides.has_changed(self.execution, other, table.table_id):
-                return False
-        return True
 
     def _rows(self, made: Table, ours: Table, what: str) -> None:
         execution, before = self.execution, self.execution.view.state(ours)
@@ -283,15 +316,17 @@ def _state(view: LakeView, table_id: int) -> TableState | None:
     return None if table is None else view.state(table)
 
 
+def _place(table: Table) -> tuple[str, str]:
+    return fold(table.schema_name), fold(table.name)
+
+
+def _called(table: Table, like: Table) -> Table:
+    return replace(table, schema_id=like.schema_id, schema_name=like.schema_name, name=like.name)
+
+
 def _new_schemas(before: Namespace, now: Namespace) -> list[Schema]:
     known = {s.schema_id for s in before.schemas.values()}
     return [s for s in now.schemas.values() if s.schema_id not in known]
-
-
-def _added(base: Table, now: Table) -> tuple[Column, ...] | None:
-    """The columns that were added, if nothing else was changed."""
-    is_same = now.columns[: len(base.columns)] == base.columns and replace(now, columns=base.columns) == base
-    return now.columns[len(base.columns) :] if is_same else None
 
 
 def _validate(execution: Execution, state: TableState, before: Table) -> None:

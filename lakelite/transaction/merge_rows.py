@@ -10,13 +10,13 @@ Rows are known by their ids, which all branches share, and compared by their val
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lakelite import deletion
 from lakelite.composition import Unplaced
 from lakelite.contents import TableState
-from lakelite.model import Table, literal, quote
+from lakelite.model import Column, Table, literal, quote
 from lakelite.transaction import row_ids
 from lakelite.transaction.delta import Delta
 from lakelite.transaction.execution import Execution
@@ -96,6 +96,17 @@ def three_ways(
     return Counts(*execution.engine.run(f"SELECT {counted} FROM {_WAYS}")[0])
 
 
+def are_updated(execution: Execution, columns: Sequence[Column], base: TableState, side: TableState, ids: NDArray[Any]) -> bool:
+    """Whether a row with one of these ids, in `base` and in `side`, has another value in one of `columns`, which are as `side` has them."""
+    table = replace(side.table, columns=tuple(columns))
+    for name, state in (("base", base), ("theirs", side)):
+        places = row_ids.places(execution, state, ids)
+        rows = _rows(execution, state, table, places) if places else _nothing(table)
+        execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_{name} AS {rows}")
+    joined = "temp.lake_merge_base base JOIN temp.lake_merge_theirs theirs ON theirs.id = base.id"
+    return bool(execution.engine.run(f"SELECT 1 FROM {joined} WHERE {_values_differ(table, 'base', 'theirs')} LIMIT 1"))
+
+
 def _nothing(table: Table) -> str:
     columns = "".join(f", NULL::{c.type} AS c{i}" for i, c in enumerate(table.columns))
     return f"SELECT 0::BIGINT AS id, 0::BIGINT AS fragment, 0::BIGINT AS place{columns} WHERE false"
@@ -154,8 +165,11 @@ def _ways(table: Table, bases: int) -> str:
 
 def _unlike(table: Table, one: str, other: str, there: Mapping[str, str]) -> str:
     """Whether two versions of a row differ, or only one of them is there."""
-    values = " OR ".join(_distinct(f"{one}.c{i}", f"{other}.c{i}", c.type) for i, c in enumerate(table.columns)) or "false"
-    return f"({there[one]} <> {there[other]} OR ({there[one]} AND {there[other]} AND ({values})))"
+    return f"({there[one]} <> {there[other]} OR ({there[one]} AND {there[other]} AND ({_values_differ(table, one, other)})))"
+
+
+def _values_differ(table: Table, one: str, other: str) -> str:
+    return " OR ".join(_distinct(f"{one}.c{i}", f"{other}.c{i}", c.type) for i, c in enumerate(table.columns)) or "false"
 
 
 def _distinct(one: str, other: str, kind: str) -> str:

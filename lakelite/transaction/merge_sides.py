@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from lakelite.catalog.branches import Lineage, meeting
 from lakelite.contents import TableState
@@ -13,6 +14,9 @@ from lakelite.transaction import merge_rows, versions
 from lakelite.transaction.delta import Delta
 from lakelite.transaction.execution import Execution
 from lakelite.transaction.view import LakeView
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +78,13 @@ def met(execution: Execution, branch: Branch, head: int, position: Position) -> 
 
 def has_changed(execution: Execution, side: Side, table_id: int) -> bool:
     """Whether a side has changed a row of a table."""
-    if side.kinds.get(table_id, frozenset()) <= {"compaction"}:
-        return False
-    return len(merge_rows.candidates(execution, deltas(execution, side, table_id))) > 0
+    return len(touched(execution, side, table_id)) > 0
+
+
+def touched(execution: Execution, side: Side, table_id: int) -> NDArray[Any]:
+    """The ids, sorted, of the rows of a table that a side may have changed."""
+    only_moved = side.kinds.get(table_id, frozenset()) <= {"compaction"}
+    return merge_rows.candidates(execution, () if only_moved else deltas(execution, side, table_id))
 
 
 def deltas(execution: Execution, side: Side, table_id: int) -> list[Delta]:

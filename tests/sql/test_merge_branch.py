@@ -280,6 +280,36 @@ def test_one_name_for_two_tables(con: Any) -> None:
     assert answer(con, "CHECK LAKE") == []
 
 
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("ALTER TABLE a RENAME TO x; ALTER TABLE b RENAME TO a; ALTER TABLE x RENAME TO b", {"a": [(2,)], "b": [(1,)], "c": [(3,)]}),
+        ("ALTER TABLE c RENAME TO d; ALTER TABLE b RENAME TO c; ALTER TABLE a RENAME TO b", {"b": [(1,)], "c": [(2,)], "d": [(3,)]}),
+        ("DROP TABLE b; ALTER TABLE a RENAME TO b; CREATE TABLE a AS SELECT 4 AS x", {"a": [(4,)], "b": [(1,)], "c": [(3,)]}),
+    ],
+)
+def test_names_that_tables_pass_on(con: Any, script: str, expected: dict[str, Any]) -> None:
+    con.execute("CREATE TABLE a AS SELECT 1 AS x; CREATE TABLE b AS SELECT 2 AS x; CREATE TABLE c AS SELECT 3 AS x; CREATE BRANCH d2")
+    on(con, "d2", script)
+    con.execute("MERGE BRANCH d2")
+    assert {name: answer(con, f"FROM {name}") for (name,) in answer(con, "SHOW TABLES") if name != "t"} == expected
+    assert answer(con, "CHECK LAKE") == []
+
+
+def test_a_chain_of_names_of_which_one_is_taken(con: Any) -> None:
+    con.execute("CREATE TABLE a AS SELECT 1 AS x; CREATE TABLE b AS SELECT 2 AS x; CREATE BRANCH d2")
+    on(con, "d2", "ALTER TABLE b RENAME TO c; ALTER TABLE a RENAME TO b; INSERT INTO c VALUES (20)")
+    con.execute("CREATE TABLE c AS SELECT 3 AS x")
+    with pytest.raises(lakelite.TransactionConflict, match="to this name"):
+        con.execute("MERGE BRANCH d2")
+    con.execute("CREATE BRANCH kept; MERGE BRANCH d2 ON CONFLICT OURS")
+    assert [answer(con, f"FROM {name}") for name in "abc"] == [[(1,)], [(2,), (20,)], [(3,)]]
+    con.execute("USE BRANCH kept; MERGE BRANCH d2 ON CONFLICT THEIRS")
+    assert [answer(con, f"FROM {name}") for name in "bc"] == [[(1,)], [(2,), (20,)]]
+    assert answer(con, "SHOW TABLES") == [("b",), ("c",), ("t",)]
+    assert answer(con, "CHECK LAKE") == []
+
+
 def test_columns_that_either_side_added(con: Any) -> None:
     on(con, "dev", "ALTER TABLE t ADD COLUMN w INTEGER DEFAULT 7; UPDATE t SET w = 8 WHERE k = 1; INSERT INTO t VALUES (20, 2, 9)")
     con.execute("ALTER TABLE t ADD COLUMN x VARCHAR DEFAULT 'd'; UPDATE t SET x = 'e' WHERE k = 2; INSERT INTO t VALUES (30, 3, 'f')")
@@ -298,7 +328,7 @@ def test_what_only_theirs_redefined_comes_over(con: Any) -> None:
     con.execute("UPDATE t SET v = 5 WHERE k = 2")
     assert answer(con, "MERGE BRANCH dev") == [("u", 0, 1, 0, 0, "redefined")]
     assert answer(con, "SELECT value FROM u WHERE k IN (1, 2) ORDER BY k") == [(1,), (5,)]
-    on(con, "dev", "ALTER TABLE u DROP COLUMN value")
+    on(con, "dev", "MERGE BRANCH main; ALTER TABLE u DROP COLUMN value")
     con.execute("MERGE BRANCH dev")
     assert [row[0] for row in con.execute("SELECT * FROM u").description] == ["k"]
     assert answer(con, "CHECK LAKE") == []
@@ -327,6 +357,97 @@ def test_rows_that_one_wrote_anew_for_another_type(con: Any, side: str) -> None:
     con.execute("USE BRANCH untouched; MERGE BRANCH dev")
     assert answer(con, "SELECT v FROM t WHERE k = 1") == [("10",)]
     assert answer(con, "CHECK LAKE") == []
+
+
+RETYPE = "ALTER TABLE t ALTER v TYPE VARCHAR"
+REPLACE = "CREATE OR REPLACE TABLE t AS SELECT k, v::VARCHAR AS v FROM t"
+
+
+def shown(con: Any, branch: str) -> tuple[list[str], list[Any]]:
+    """Columns and rows of t on a branch."""
+    con.execute(f"USE BRANCH {branch}")
+    cursor = con.execute("FROM t ORDER BY k")
+    return [c[0] for c in cursor.description], cursor.fetchall()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "ALTER TABLE t RENAME v TO vv",
+        "ALTER TABLE t DROP COLUMN w; OPTIMIZE t",
+        "ALTER TABLE t SET PARTITIONED BY (k)",
+        "ALTER TABLE t ALTER v TYPE BIGINT; UPDATE t SET v = 5000000000",
+        "ALTER TABLE t ADD COLUMN z INTEGER; INSERT INTO t (k) VALUES (9)",
+        "DELETE FROM t WHERE k = 1",
+        "UPDATE t SET v = 7 WHERE k = 1",
+    ],
+)
+@pytest.mark.parametrize("anew", [RETYPE, REPLACE])
+@pytest.mark.parametrize("there", [True, False])
+def test_rows_go_with_the_definition_that_they_were_written_for(path: Path, anew: str, other: str, there: bool) -> None:
+    theirs, ours = (anew, other) if there else (other, anew)
+    with lakelite.connect(autocommit=True) as con:
+        con.execute("CREATE TABLE t (k INTEGER, v INTEGER, w VARCHAR); INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'b'); CREATE BRANCH dev")
+        on(con, "dev", theirs)
+        con.executescript(ours)
+        con.execute("CREATE BRANCH kept")
+        alone = {"THEIRS": shown(con, "dev"), "OURS": shown(con, "main")}
+        with pytest.raises(lakelite.TransactionConflict):
+            con.execute("MERGE BRANCH dev")
+        for branch, side in (("main", "OURS"), ("kept", "THEIRS")):
+            con.execute(f"USE BRANCH {branch}; MERGE BRANCH dev ON CONFLICT {side}")
+            assert shown(con, branch) == alone[side]
+        con.execute("USE BRANCH dev; MERGE BRANCH main")  # what ours decided comes back without a conflict
+        assert shown(con, "dev") == alone["OURS"]
+        assert answer(con, "CHECK LAKE") == []
+
+
+@pytest.mark.parametrize(
+    "drop", ["ALTER TABLE t DROP COLUMN v", "CREATE OR REPLACE TABLE t (k INTEGER)", "ALTER TABLE t DROP COLUMN v; DELETE FROM t"]
+)
+@pytest.mark.parametrize("there", [True, False])
+def test_a_column_dropped_that_the_other_branch_gave_values(con: Any, drop: str, there: bool) -> None:
+    con.execute("CREATE OR REPLACE TABLE t AS SELECT * FROM t; CREATE BRANCH d2")  # no key
+    update = "UPDATE t SET v = 9 WHERE k = 1"
+    on(con, "d2", drop if there else update)
+    con.execute(update if there else drop)
+    con.execute("CREATE BRANCH kept")
+    alone = {"THEIRS": shown(con, "d2"), "OURS": shown(con, "main")}
+    with pytest.raises(lakelite.TransactionConflict, match="v was dropped on one branch"):
+        con.execute("MERGE BRANCH d2")
+    for branch, side in (("main", "OURS"), ("kept", "THEIRS")):
+        con.execute(f"USE BRANCH {branch}; MERGE BRANCH d2 ON CONFLICT {side}")
+        assert shown(con, branch) == alone[side]
+    assert answer(con, "CHECK LAKE") == []
+
+
+def test_a_column_dropped_with_other_changes_on_the_other_branch(con: Any) -> None:
+    con.execute("ALTER TABLE t ADD COLUMN w INTEGER; CREATE BRANCH d2")
+    on(con, "d2", "ALTER TABLE t DROP COLUMN w; INSERT INTO t VALUES (20, 2)")
+    con.execute("UPDATE t SET v = 9 WHERE k = 1; INSERT INTO t VALUES (30, 3, 4); DELETE FROM t WHERE k = 2; OPTIMIZE t")
+    con.execute("MERGE BRANCH d2")
+    assert table(con) == {**{k: v for k, v in BASE.items() if k != 2}, 1: 9, 20: 2, 30: 3}
+
+
+def test_a_table_replaced_through_another_branch_is_known_as_replaced(con: Any) -> None:
+    con.execute("CREATE BRANCH third")
+    on(con, "dev", RETYPE)
+    on(con, "third", "INSERT INTO t VALUES (70, 7)")
+    con.execute("MERGE BRANCH dev")
+    assert table(con)[1] == "10"
+    with pytest.raises(lakelite.TransactionConflict, match="written anew"):
+        con.execute("MERGE BRANCH third")
+
+
+def test_restored_to_another_definition(con: Any) -> None:
+    version = con.last_commit.snapshot_id
+    con.execute("ALTER TABLE t ALTER v TYPE VARCHAR USING v || 'x'; CREATE BRANCH later")
+    on(con, "later", f"RESTORE TABLE t TO VERSION AS OF {version}")
+    con.execute("CREATE BRANCH quiet; INSERT INTO t VALUES (70, 'new')")
+    with pytest.raises(lakelite.TransactionConflict, match="written anew"):
+        con.execute("MERGE BRANCH later")
+    con.execute("USE BRANCH quiet; MERGE BRANCH later")
+    assert table(con) == BASE
 
 
 # Winners.
@@ -388,6 +509,49 @@ def test_a_merge_that_meets_winners_is_as_if_it_came_behind_them(path: Path, win
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("isolation", ["snapshot", "serializable"])
+@pytest.mark.parametrize("winner", ["append", "same rows", "optimize", "another type", "drop column", "the same merge"])
+def test_a_merge_that_meets_winners_at_the_other_levels(isolation: str, winner: str, path: Path) -> None:
+    found = []
+    for name in ("behind", "meets"):
+        with made(path.with_name(name)) as con, lakelite.connect(path.with_name(name), autocommit=True) as other:
+            on(con, "dev", THEIRS)
+            con.execute(f"SET isolation_level = '{isolation}'")
+            if name == "behind":
+                other.executescript(WINNERS[winner])
+                found.append(outcome(con, lambda con=con: con.execute("MERGE BRANCH dev")))
+            else:
+                with meeting(lambda other=other: other.executescript(WINNERS[winner])):
+                    found.append(outcome(con, lambda con=con: con.execute("MERGE BRANCH dev")))
+            assert answer(con, "CHECK LAKE") == []
+    assert found[0] == found[1]
+
+
+REDEFINED = {  # what theirs did, and winners that decide what becomes of it
+    "ALTER TABLE t ALTER v TYPE VARCHAR": ("append", "update", "optimize", "rename", "drop column", "another type"),
+    "ALTER TABLE t DROP COLUMN v": ("append", "update", "optimize"),
+    "ALTER TABLE t RENAME TO x; CREATE TABLE t AS SELECT 1 AS a": ("append", "rename", "drop"),
+}
+
+
+@pytest.mark.parametrize(("theirs", "winner"), [(theirs, winner) for theirs, winners in REDEFINED.items() for winner in winners])
+@pytest.mark.parametrize("side", ["OURS", "THEIRS"])
+def test_a_merge_of_another_definition_that_meets_winners(path: Path, theirs: str, winner: str, side: str) -> None:
+    found = []
+    for name in ("behind", "meets"):
+        with made(path.with_name(name), inline_rows=0) as con, lakelite.connect(path.with_name(name), autocommit=True) as other:
+            on(con, "dev", theirs)
+            merge = f"MERGE BRANCH dev ON CONFLICT {side}"
+            if name == "behind":
+                other.executescript(WINNERS[winner])
+                found.append(outcome(con, lambda con=con, merge=merge: con.execute(merge)))
+            else:
+                with meeting(lambda other=other: other.executescript(WINNERS[winner])):
+                    found.append(outcome(con, lambda con=con, merge=merge: con.execute(merge)))
+            assert answer(con, "CHECK LAKE") == []
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("winner", ["MERGE BRANCH dev", "CREATE BRANCH late; CREATE TAG x; DROP TAG x"])
 @pytest.mark.parametrize(
     "mine",
@@ -414,6 +578,20 @@ def test_a_merge_that_wins_is_met_as_any_other(path: Path, mine: str, winner: st
             found.append(sorted(answer(con, "FROM t")))
             assert answer(con, "CHECK LAKE") == []
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("mine", ["INSERT INTO t VALUES (70, 7)", "UPDATE t SET v = v + 1", "DELETE FROM t WHERE k = 1", "OPTIMIZE t ZORDER BY (v)"])
+def test_a_merge_that_only_decided_a_definition_stands_in_no_ones_way(path: Path, mine: str) -> None:
+    with made(path, inline_rows=0) as con, lakelite.connect(path, autocommit=True) as other:
+        on(con, "dev", RETYPE)
+        con.execute("INSERT INTO t VALUES (30, 3); CREATE BRANCH same")
+        on(con, "same", mine)
+        with meeting(lambda: other.execute("MERGE BRANCH dev ON CONFLICT OURS")):
+            con.execute(mine)
+        assert shown(con, "main") == shown(con, "same")
+        con.execute("USE BRANCH dev; MERGE BRANCH main")
+        assert shown(con, "dev") == shown(con, "same")
+        assert answer(con, "CHECK LAKE") == []
 
 
 def test_what_lands_there_meanwhile_is_for_the_next_merge(path: Path, con: Any) -> None:
