@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -35,7 +35,14 @@ def copy_from(execution: Execution, work: ch.Work, operation: st.CopyFrom, call:
     if not is_constant:
         changes = replace(changes, external=changes.external or call.text)
     rows = sum(one.fragment.row_count for one in staged)
-    return Done(replace(work, changes=changes), rows, constant=staged if is_constant else (), is_constant=is_constant, repeatable=False)
+    done = Done(replace(work, changes=changes), rows, constant=staged if is_constant else (), is_constant=is_constant, repeatable=False)
+    return replace(done, given=_given(table, staged))
+
+
+def _given(table: Table, staged: Iterable[Staged]) -> frozenset[str]:
+    """The names, folded, of the columns that all files have."""
+    missing = {column.field_id for one in staged for column in one.fragment.columns if column.name is None}
+    return frozenset(fold(c.name) for c in table.columns if c.field_id not in missing)
 
 
 def _path(operation: st.CopyFrom, values: Mapping[str, Any]) -> str:

@@ -353,3 +353,58 @@ def test_random_rows_are_found_again(tmp_path_factory: pytest.TempPathFactory, v
         assert con.execute("UPDATE t SET a = a WHERE b >= ? AND b <= ?", [y, y]).rowcount == sum(v[1] == y and y is not None for v in values)
         here = duckdb.connect().execute("SELECT count(*) FROM written WHERE c >= ?::FLOAT", [z]).fetchone()[0]
         assert con.execute("DELETE FROM t WHERE c >= ?::FLOAT", [z]).rowcount == here
+
+
+WINNING_DDL = {
+    "ADD COLUMN more INTEGER DEFAULT 3": [(42, 4, 3)],
+    "DROP COLUMN n": [(42,)],
+    "DROP COLUMN a": [(4,)],  # at write serializable what it was given is gone
+    "RENAME COLUMN a TO b": [(42, 4)],
+    "RENAME COLUMN n TO m": [(42, 4)],
+    "ALTER n SET DEFAULT 9": [(42, 9)],
+    "ALTER n DROP DEFAULT": [(42, None)],
+    "ALTER a SET DEFAULT 9": [(42, 4)],
+    "ALTER a SET NOT NULL": [(42, 4)],
+    "ALTER n SET NOT NULL": [(42, 4)],
+    "ALTER n DROP DEFAULT; ALTER TABLE t ALTER n SET NOT NULL": lakelite.IntegrityError,
+    "ALTER a TYPE BIGINT": [(42, 4)],
+    "ALTER n TYPE BIGINT": [(42, 4)],
+    "ALTER n TYPE VARCHAR": [(42, "4")],
+    "ALTER a TYPE VARCHAR": lakelite.ProgrammingError,
+}
+
+
+@pytest.mark.parametrize("winner", WINNING_DDL)
+def test_a_file_without_a_column_beside_ddl(pair: tuple[Any, Any], tmp_path: Path, winner: str) -> None:
+    """As the winner's statement, then ADOPT: of columns that the file has not, the default of then."""
+    m, w = pair
+    pq.write_table(pa.table({"a": pa.array([42], pa.int32())}), tmp_path / "x.parquet")
+    m.execute("CREATE TABLE t (a INTEGER, n INTEGER DEFAULT 4)")
+    m.execute("SELECT 1")
+    expected = WINNING_DDL[winner]
+    with meeting(lambda: w.execute(f"ALTER TABLE t {winner}")):
+        if isinstance(expected, type):
+            with pytest.raises(expected):
+                adopt(m, tmp_path / "x.parquet")
+        else:
+            assert adopt(m, tmp_path / "x.parquet") == 1
+    same(m, [] if isinstance(expected, type) else expected)
+
+
+def test_a_new_default_beside_a_transaction_that_adopted(pair: tuple[Any, Any], tmp_path: Path) -> None:
+    """Files may be others by now: a statement of a transaction cannot run again, where one of its files lacks the column."""
+    m, w = pair
+    for name, columns in {"one": {"a": [1]}, "two": {"a": [2], "n": [5]}}.items():
+        pq.write_table(pa.table({k: pa.array(v, pa.int32()) for k, v in columns.items()}), tmp_path / f"{name}.parquet")
+    m.execute("CREATE TABLE t (a INTEGER, n INTEGER DEFAULT 4)")
+    for pattern, is_whole in {"*": False, "one": False, "two": True}.items():
+        m.execute(f"BEGIN; COPY t FROM '{tmp_path}/{pattern}.parquet' (ADOPT)")
+        w.execute("ALTER TABLE t ALTER n SET DEFAULT 9; ALTER TABLE t ALTER n SET DEFAULT 4")
+        w.execute("ALTER TABLE t ALTER n SET DEFAULT 9")
+        if is_whole:
+            m.execute("COMMIT")
+        else:
+            with pytest.raises(lakelite.TransactionConflict):
+                m.execute("COMMIT")
+        w.execute("ALTER TABLE t ALTER n SET DEFAULT 4")
+    same(m, [(2, 5)])
