@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from lakelite.errors import IntegrityError, NotSupportedError, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.language.parse import is_volatile, uses_clock
-from lakelite.model import Column, Table, fold, quote
+from lakelite.model import Column, FileColumn, Table, fold, quote
 from lakelite.storage import adoption, files, fragment, types
 from lakelite.storage.fragment import Staged
 from lakelite.transaction import changes as ch
@@ -29,7 +29,8 @@ def copy_from(execution: Execution, work: ch.Work, operation: st.CopyFrom, call:
     """Each file that the path means is a fragment of its own. They are used again as they are where the statement runs again."""
     table = find_table(work, operation.target, call)
     path = _path(operation, call.values)
-    staged = tuple(one for file in adoption.paths(execution.engine, path) for one in _adopted(execution, table, file))
+    taken = [_adopted(execution, table, file) for file in adoption.paths(execution.engine, path)]
+    staged = tuple(one for _, fragments in taken for one in fragments)
     change = work.changes.change_of(table)
     is_constant = not change.created and not change.redefines
     changes = work.changes.with_change(ch.append(change, staged, "append"))
@@ -37,12 +38,12 @@ def copy_from(execution: Execution, work: ch.Work, operation: st.CopyFrom, call:
         changes = replace(changes, external=changes.external or call.text)
     rows = sum(one.fragment.row_count for one in staged)
     done = Done(replace(work, changes=changes), rows, constant=staged if is_constant else (), is_constant=is_constant, repeatable=False)
-    return replace(done, given=_given(table, staged))
+    return replace(done, given=_given(table, (columns for columns, fragments in taken if fragments)))
 
 
-def _given(table: Table, staged: Iterable[Staged]) -> frozenset[str]:
+def _given(table: Table, files: Iterable[Sequence[FileColumn]]) -> frozenset[str]:
     """The names, folded, of the columns that all files have."""
-    missing = {column.field_id for one in staged for column in one.fragment.columns if column.name is None}
+    missing = {column.field_id for columns in files for column in columns if column.name is None}
     return frozenset(fold(c.name) for c in table.columns if c.field_id not in missing)
 
 
@@ -63,8 +64,8 @@ def _path(operation: st.CopyFrom, values: Mapping[str, Any]) -> str:
     return path
 
 
-def _adopted(execution: Execution, table: Table, path: str) -> tuple[Staged, ...]:
-    """The file as a fragment; written anew, as by COPY, where its footer would hide rows; none where it has no rows."""
+def _adopted(execution: Execution, table: Table, path: str) -> tuple[Sequence[FileColumn], tuple[Staged, ...]]:
+    """How the file has the columns, and its rows: it as a fragment; written anew, as by COPY, where its footer would hide some; none without rows."""
     engine, place = execution.engine, execution.place(table)
     kept: Staged | None = None
     file = adoption.take(place, table.table_id, path)
@@ -72,15 +73,15 @@ def _adopted(execution: Execution, table: Table, path: str) -> tuple[Staged, ...
         columns = adoption.columns_of(engine, table, file, lambda column: _default(execution, table, column, path))
         _check_not_null(execution, table, file, {fold(c.name): c.name for c in columns if c.name is not None})
         if adoption.hides_nan(engine, table, file, columns):
-            return _written(execution, table, file)
+            return columns, _written(execution, table, file)
         kept = adoption.staged(engine, place, table, file, columns)
     finally:
         if kept is None:
             files.remove_data_file(place.paths, table.table_id, place.file_name)
     if kept is None:
-        return ()
+        return columns, ()
     execution.written.append(kept)  # undivided: of a partitioned table OPTIMIZE divides it
-    return (kept,)
+    return columns, (kept,)
 
 
 def _written(execution: Execution, table: Table, file: adoption.File) -> tuple[Staged, ...]:

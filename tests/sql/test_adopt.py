@@ -22,11 +22,12 @@ import lakelite
 from lakelite.catalog.store import Catalog
 from lakelite.storage import adoption, files
 
+NAN = float("nan")
 ROWS = {
     "k": [1, 2, 3, 4, 5],
     "name": ["a", "b", None, "dé", ""],
     "s": [{"x": 1, "y": ["q"]}, None, {"x": 3, "y": None}, {"x": 4, "y": []}, {"x": None, "y": ["z", None]}],
-    "f": [1.5, float("nan"), -0.0, float("inf"), None],
+    "f": [1.5, NAN, -0.0, float("inf"), None],
 }
 TABLE = "CREATE TABLE t (k BIGINT, name VARCHAR, s STRUCT(x BIGINT, y VARCHAR[]), f DOUBLE)"
 
@@ -393,6 +394,20 @@ def test_a_file_without_a_column_beside_ddl(pair: tuple[Any, Any], tmp_path: Pat
     same(m, [] if isinstance(expected, type) else expected)
 
 
+@pytest.mark.parametrize(
+    "winner", ["INSERT INTO t VALUES (7.0, 7)", "ALTER TABLE t ALTER n SET DEFAULT 9", "ALTER TABLE t RENAME v TO w", "OPTIMIZE t"]
+)
+def test_a_file_that_is_written_anew_beside_winners(pair: tuple[Any, Any], tmp_path: Path, winner: str) -> None:
+    m, w = pair
+    pq.write_table(pa.table({"v": [1.0, NAN]}), tmp_path / "x.parquet")
+    m.execute("CREATE TABLE t (v DOUBLE, n INTEGER DEFAULT 4); INSERT INTO t VALUES (1.0, 1); INSERT INTO t VALUES (2.0, 2)")
+    m.execute("FROM t")
+    with meeting(lambda: w.execute(winner)):
+        assert adopt(m, tmp_path / "x.parquet") == 2
+    n = 9 if "DEFAULT" in winner else 4
+    same(m, [(1.0, 1), (2.0, 2), (1.0, n), (NAN, n)] + [(7.0, 7)] * ("INSERT" in winner))
+
+
 def test_a_new_default_beside_a_transaction_that_adopted(pair: tuple[Any, Any], tmp_path: Path) -> None:
     """Files may be others by now: a statement of a transaction cannot run again, where one of its files lacks the column."""
     m, w = pair
@@ -414,7 +429,6 @@ def test_a_new_default_beside_a_transaction_that_adopted(pair: tuple[Any, Any], 
 
 # Not a number.
 
-NAN = float("nan")
 DEEP = {
     "DOUBLE": (NAN, 1.0, "v > 2"),
     "FLOAT": (NAN, 1.0, "v > 2"),
