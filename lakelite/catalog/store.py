@@ -146,7 +146,7 @@ class Catalog:
     def table_state(self, table: Table, snapshot_id: int) -> TableState:
         """The fragments and deletion vectors of `table` at a snapshot; the whole of it is read."""
         rows = self.rows("fragments", table_id=table.table_id, snapshot=snapshot_id)
-        found = self._statistics(table, -1, snapshot_id), self._partitions(table, -1, snapshot_id), self.file_columns(table.table_id)
+        found = self._statistics(table, -1, snapshot_id), self._partitions(table, -1, snapshot_id), self._file_columns(table, -1, snapshot_id)
         fragments = fragments_by_id(rows, *found)
         return TableState(table, fragments, self._vectors(table, -1, snapshot_id))
 
@@ -156,7 +156,11 @@ class Catalog:
             return self.table_state(table, snapshot_id)
         born = self.rows("fragments_born", table_id=table.table_id, after=after, snapshot=snapshot_id)
         gone = {row[0] for row in self.rows("fragments_gone", table_id=table.table_id, after=after, snapshot=snapshot_id)}
-        found = self._statistics(table, after, snapshot_id), self._partitions(table, after, snapshot_id), self.file_columns(table.table_id)
+        found = (
+            self._statistics(table, after, snapshot_id),
+            self._partitions(table, after, snapshot_id),
+            self._file_columns(table, after, snapshot_id),
+        )
         fragments = {**state.fragments, **fragments_by_id(born, *found)}
         vectors = {**state.vectors, **self._vectors(table, after, snapshot_id)}
         return TableState(table, {k: f for k, f in fragments.items() if k not in gone}, {k: v for k, v in vectors.items() if k not in gone})
@@ -194,12 +198,10 @@ class Catalog:
     def settings(self) -> dict[str, str]:
         return dict(self.rows("settings"))
 
-    def file_columns(self, table_id: int) -> dict[int, tuple[FileColumn, ...]]:
-        """How the adopted files of a table have its columns, by fragment id."""
-        found: dict[int, tuple[FileColumn, ...]] = {}
-        for fragment_id, *column in self.rows("adopted_columns", table_id=table_id):
-            found[fragment_id] = (*found.get(fragment_id, ()), FileColumn(*column))
-        return found
+    def _file_columns(self, table: Table, after: int, snapshot_id: int) -> dict[int, tuple[FileColumn, ...]]:
+        """How the adopted files have the columns, by fragment id."""
+        rows = self.rows("adopted_columns", table_id=table.table_id, after=after, snapshot=snapshot_id)
+        return grouped((row[0], FileColumn(*row[1:])) for row in rows)
 
     def _statistics(self, table: Table, after: int, snapshot_id: int) -> dict[int, list[Statistics]]:
         found: dict[int, list[Statistics]] = {}

@@ -77,6 +77,13 @@ def engine_error(error: duckdb.Error, text: str, names: Names = NO_NAMES) -> err
     return kind(words.message, hint=words.hint, position=_position(at, words, text, names))
 
 
+def foreign_file_error(error: duckdb.Error, path: str, own: str) -> errors.DatabaseError:
+    """Our error where DuckDB cannot read a file of somebody else's, which is called `path` by them and `own` by DuckDB."""
+    message, _ = places.quoted_line(str(error))
+    reason = _PREFIX.sub("", message).replace(own, path).strip()
+    return errors.DataError(f"{path} is no Parquet file that can be read: {reason}", hint="check the path and how the file was made")
+
+
 def _position(at: Position | None, words: Words, text: str, names: Names) -> Position | None:
     """DuckDB's place, unless what the message names stands elsewhere."""
     if at is not None and (words.name is None or places.names_at(at, words.name)):

@@ -6,12 +6,18 @@ never the file under its first name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
 
 from lakelite.errors import NotSupportedError, ProgrammingError
+from lakelite.mapping.engine_errors import foreign_file_error
 from lakelite.mapping.names import did_you_mean
-from lakelite.model import Column, Field, FileColumn, Fragment, Statistics, Table, fold, literal
-from lakelite.storage import files, types
+from lakelite.model import Column, Field, FileColumn, Fragment, Statistics, Table, fold, literal, quote
+from lakelite.storage import files, type_text, types
 from lakelite.storage.engine import Engine
 from lakelite.storage.fragment import Place, Staged
 from lakelite.storage.statistics import FLOATS, INTEGERS
@@ -32,21 +38,69 @@ def paths(engine: Engine, pattern: str) -> list[str]:
     return found
 
 
-def columns_of(engine: Engine, table: Table, path: str, default: Callable[[Column], str | None]) -> tuple[FileColumn, ...]:
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that was taken. `path`: as its owner calls it; `own`: where the lake has it. Everything is read there, so that it is the same file."""
+
+    path: str
+    own: str
+
+    @property
+    def rows(self) -> str:
+        """What a FROM clause says to mean its rows."""
+        return f"read_parquet({literal(self.own)}, hive_partitioning => false)"
+
+    def read(self, engine: Engine, sql: str) -> list[tuple[Any, ...]]:
+        """The rows of a query that reads nothing else; an error in it is one of the file."""
+        try:
+            return engine.run(sql)
+        except (duckdb.InterruptException, duckdb.OutOfMemoryException):
+            raise
+        except duckdb.Error as error:
+            raise foreign_file_error(error, self.path, self.own) from error
+
+
+def take(place: Place, table_id: int, path: str) -> File:
+    """Gives the file a name of the lake's. OperationalError: it is missing, no regular file, or the disk is full."""
+    files.make_table_folder(place.paths, table_id)
+    files.take_data_file(place.paths, table_id, path, place.file_name)
+    return File(path, str(place.paths.data_file(table_id, place.file_name)))
+
+
+def columns_of(engine: Engine, table: Table, file: File, default: Callable[[Column], str | None]) -> tuple[FileColumn, ...]:
     """How the file has the columns of the table. `default`: the stored value, as text, of a column that the file lacks.
 
-    ProgrammingError: it has another column, or one of another type; NotSupportedError: of a type that files of others do not have.
+    ProgrammingError: it has another column, or one of another type; NotSupportedError: of a type that files of others do not have;
+    DataError: it is no Parquet file.
     """
-    there: list[tuple[str, str]] = [(r[0], r[1]) for r in engine.run(f"DESCRIBE FROM read_parquet({literal(path)}, hive_partitioning => false)")]
+    _check_once(engine, file)
+    there: list[tuple[str, str]] = [(r[0], r[1]) for r in file.read(engine, f"DESCRIBE FROM {file.rows}")]
     by_name = {fold(name): (name, kind) for name, kind in there}
     known = {fold(c.name): c for c in table.columns}
     for name, _ in there:
         if fold(name) not in known or fold(name) in _TAKEN:
             near = did_you_mean(name, [c.name for c in table.columns])
-            raise ProgrammingError(f'{path} has a column "{name}", and table {table.qualified} has none', hint=near or _OTHERWISE)
-    if not there:
-        raise ProgrammingError(f"{path} has no columns", hint=_OTHERWISE)
-    return tuple(_column(table, c, path, by_name.get(fold(c.name)), default) for c in table.columns)
+            raise ProgrammingError(f'{file.path} has a column "{name}", and table {table.qualified} has none', hint=near or _OTHERWISE)
+    return tuple(_column(table, c, file.path, by_name.get(fold(c.name)), default) for c in table.columns)
+
+
+def _check_once(engine: Engine, file: File) -> None:
+    """DuckDB calls the second of two columns otherwise, so that it is looked up in the schema of the file itself."""
+    names: list[str] = []
+    inner = 0
+    for name, children in file.read(engine, f"SELECT name, num_children FROM parquet_schema({literal(file.own)}) OFFSET 1"):
+        if inner:
+            inner -= 1
+        else:
+            names.append(name)
+        inner += children or 0
+    seen: dict[str, str] = {}
+    for name in names:
+        first = seen.setdefault(fold(name), name)
+        if first is not name:
+            raise ProgrammingError(f'{file.path} has two columns that a table cannot tell apart: "{first}" and "{name}"', hint=_OTHERWISE)
+    if not names:
+        raise ProgrammingError(f"{file.path} has no columns", hint=_OTHERWISE)
 
 
 def _column(table: Table, column: Column, path: str, there: tuple[str, str] | None, default: Callable[[Column], str | None]) -> FileColumn:
@@ -62,37 +116,70 @@ def _column(table: Table, column: Column, path: str, there: tuple[str, str] | No
     return FileColumn(column.field_id, name, None, stored)
 
 
-def take(engine: Engine, place: Place, table: Table, path: str, columns: tuple[FileColumn, ...]) -> Staged | None:
-    """The file as a staged fragment, under a name of the lake's; None, and no such name, if it has no rows."""
-    files.make_table_folder(place.paths, table.table_id)
-    files.take_data_file(place.paths, table.table_id, path, place.file_name)
-    try:
-        own = place.paths.existing_data_file(table.table_id, place.file_name)
-        row_count = int(engine.run(f"SELECT num_rows FROM parquet_file_metadata({literal(str(own))})")[0][0])
-        if row_count == 0:
-            files.remove_data_file(place.paths, table.table_id, place.file_name)
-            return None
-        names = {c.field_id: c.name for c in columns if c.name is not None}
-        named = [(names[c.field_id], c.stored) for c in table.columns if c.field_id in names]
-        fragment = Fragment(
-            fragment_id=place.staged_id, table_id=table.table_id, storage="parquet", path=place.file_name, row_count=row_count,
-            size_bytes=own.stat().st_size, sha256=files.sha256_of(own), first_row_id=0, has_row_ids=False,
-            statistics=_statistics(engine, named, str(own)), columns=columns,
-        )  # fmt: skip
-    except BaseException:
-        files.remove_data_file(place.paths, table.table_id, place.file_name)
-        raise
+def hides_nan(engine: Engine, table: Table, file: File, columns: Sequence[FileColumn]) -> bool:
+    """Whether its footer has bounds that leave a NaN out: DuckDB, for which NaN is above all else, would not find its row.
+
+    Only columns of floating-point numbers with bounds are read for that.
+    """
+    kinds = {c.field_id: type_text.read(c.type) for c in table.columns}
+    tests = {c.name: test for c in columns if c.name is not None and (test := _has_nan(quote(c.name), kinds[c.field_id], 0))}
+    if not tests:
+        return False
+    some = "coalesce(stats_min_value, stats_max_value, stats_min, stats_max) IS NOT NULL"
+    bounded = [row[0] for row in file.read(engine, f"SELECT DISTINCT path_in_schema FROM parquet_metadata({literal(file.own)}) WHERE {some}")]
+    doubtful = [test for name, test in tests.items() if any(path == name or path.startswith(f"{name}, ") for path in bounded)]
+    return bool(doubtful) and bool(file.read(engine, f"SELECT bool_or({' OR '.join(doubtful)}) FROM {file.rows}")[0][0])
+
+
+def _has_nan(value: str, kind: type_text.Type, depth: int) -> str:
+    """SQL that is true where a value has a NaN in it; nothing where its type has no floating-point numbers."""
+    match kind.name:
+        case "FLOAT" | "DOUBLE":
+            return f"isnan({value})"
+        case "STRUCT":
+            parts = [_has_nan(f"struct_extract({value}, {literal(name)})", member, depth) for name, member in kind.members]
+        case "LIST":
+            parts = [_any_has_nan(value, kind.members[0][1], depth)]
+        case "MAP":
+            lists = (f"map_keys({value})", f"map_values({value})")
+            parts = [_any_has_nan(values, member, depth) for values, (_, member) in zip(lists, kind.members, strict=True)]
+        case _:
+            parts = []
+    return " OR ".join(filter(None, parts))
+
+
+def _any_has_nan(values: str, kind: type_text.Type, depth: int) -> str:
+    test = _has_nan(f"x{depth}", kind, depth + 1)
+    return f"list_bool_or([{test} for x{depth} in {values}])" if test else ""
+
+
+def staged(engine: Engine, place: Place, table: Table, file: File, columns: tuple[FileColumn, ...]) -> Staged | None:
+    """The file, taken at that place, as a staged fragment; None if it has no rows."""
+    row_count = int(file.read(engine, f"SELECT num_rows FROM parquet_file_metadata({literal(file.own)})")[0][0])
+    if row_count == 0:
+        return None
+    names = {c.field_id: c.name for c in columns if c.name is not None}
+    named = {names[c.field_id]: c.stored for c in table.columns if c.field_id in names}
+    own = Path(file.own)
+    fragment = Fragment(
+        fragment_id=place.staged_id, table_id=table.table_id, storage="parquet", path=place.file_name, row_count=row_count,
+        size_bytes=own.stat().st_size, sha256=files.sha256_of(own), first_row_id=0, has_row_ids=False,
+        statistics=_statistics(engine, named, file), columns=columns,
+    )  # fmt: skip
     return Staged(fragment, None)
 
 
-def _statistics(engine: Engine, named: Sequence[tuple[str, Field]], path: str) -> tuple[Statistics, ...]:
-    """What the footer says of the leaf columns; bounds where each row group that holds a value has them."""
-    wanted = [(name, field) for name, field in named if not field.children and ", " not in name]
-    if not wanted:
+def _statistics(engine: Engine, named: Mapping[str, Field], file: File) -> tuple[Statistics, ...]:
+    """What the footer, read once, says of the leaf columns; bounds where each row group that holds a value has them."""
+    wanted = {name: field for name, field in named.items() if not field.children and ", " not in name}
+    alike: dict[str, list[str]] = {}
+    for name, field in wanted.items():
+        alike.setdefault(_bounds(field.type), []).append(literal(name))
+    if not alike:
         return ()
-    metadata = f"FROM parquet_metadata({literal(path)})"
-    parts = [f"SELECT {i}, {_bounds(field.type)} {metadata} WHERE path_in_schema = {literal(name)}" for i, (name, field) in enumerate(wanted)]
-    return tuple(_made(wanted[row[0]][1], *row[1:]) for row in engine.run(" UNION ALL ".join(parts)))
+    metadata = f"WITH m AS MATERIALIZED (FROM parquet_metadata({literal(file.own)}))"
+    parts = [f"SELECT path_in_schema, {each} FROM m WHERE path_in_schema IN ({', '.join(names)}) GROUP BY ALL" for each, names in alike.items()]
+    return tuple(_made(wanted[row[0]], *row[1:]) for row in file.read(engine, f"{metadata} {' UNION ALL '.join(parts)}"))
 
 
 def _bounds(kind: str) -> str:

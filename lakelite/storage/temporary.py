@@ -123,12 +123,6 @@ class Space:
             self._do(comment)
         return copy
 
-    def empty_like(self, table: Temporary) -> Temporary:
-        """A table of the same definition without rows."""
-        copy = replace(table, place=self.new_place())
-        self._do(self._made(table, f"CREATE TABLE {self._database}.{_bare(copy)}."))
-        return copy
-
     def statement(self, one: Temporary) -> str:
         """The statement that makes one like this."""
         return f"CREATE TEMP VIEW {quote(one.name)}{one.listed} AS {one.text};" if one.is_view else self._made(one, "CREATE TEMP TABLE ")

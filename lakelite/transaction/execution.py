@@ -128,8 +128,8 @@ class Done:
 
     `again(rows_per_batch)` runs a query once more, as a stream; None where that could give other rows.
     `constant`: the fragments of a statement that read nothing of the lake, which a replay uses again as they are.
-    `given`: the names, folded, of the columns that a caller's rows had. `tables`: the lake tables that it read; not `repeatable`: it
-    also read what is the caller's. `returned`: what its RETURNING gives, or None.
+    `given`: the names, folded, of the columns that rows which were taken by name had; None: as its text says. `tables`: the lake tables that
+    it read; not `repeatable`: it also read what is the caller's. `returned`: what its RETURNING gives, or None.
     """
 
     work: ch.Work
@@ -138,7 +138,7 @@ class Done:
     constant: tuple[fragments.Staged, ...] = ()
     is_constant: bool = False
     again: Callable[[int], Stream] | None = None
-    given: frozenset[str] = frozenset()
+    given: frozenset[str] | None = None
     tables: frozenset[int] = frozenset()
     repeatable: bool = True
     returned: SavedRows | None = None

@@ -24,8 +24,9 @@ class Logged:
     """A statement that wrote. `many`: the parameter sets of an executemany. `table`: its target, as it was then.
 
     `constant`: the fragments of one that read nothing of the lake (`is_constant`), which are used again as they are. `given`: the names,
-    folded, of the columns that a caller's rows had. Not `repeatable`: it read what is the caller's. `tables`: the lake tables whose rows
-    decided what it wrote and what it gave back. `returned`: what its RETURNING gave, or None. `temporaries`: those that it saw.
+    folded, of the columns that rows which were taken by name had; None: as its text says. Not `repeatable`: it read what is the caller's.
+    `tables`: the lake tables whose rows decided what it wrote and what it gave back. `returned`: what its RETURNING gave, or None.
+    `temporaries`: those that it saw.
     """
 
     operation: st.Operation
@@ -35,7 +36,7 @@ class Logged:
     is_constant: bool
     rowcount: int
     table: Table | None
-    given: frozenset[str] = frozenset()
+    given: frozenset[str] | None = None
     repeatable: bool = True
     tables: frozenset[int] = frozenset()
     returned: SavedRows | None = None
@@ -151,9 +152,9 @@ def holds_for(entry: Logged, now: Table | None) -> bool:
 
 def _given(entry: Logged) -> frozenset[str] | None:
     """The names, folded, of the columns that a statement gave values to, as far as it is known; None: all of them."""
+    if entry.given is not None:
+        return entry.given
     match entry.operation:
-        case st.Append():
-            return entry.given
         case st.Insert() as insert if insert.by_name or insert.source is None or "default" in mentions(entry.call.text):
             return frozenset()
         case st.Insert() | st.CopyFrom() as statement if statement.columns is not None:

@@ -20,8 +20,8 @@ from lakelite.mapping.sets import of_set
 from lakelite.mapping.world_wording import HANDED_OVER
 from lakelite.model import MAIN_SCHEMA, fold, quote
 from lakelite.storage.temporary import TEMP_SCHEMA, Temporaries, Temporary
+from lakelite.transaction import adopt, source
 from lakelite.transaction import changes as ch
-from lakelite.transaction import source
 from lakelite.transaction.execution import Call, Execution, missing_schema
 
 _GENERATED = re.compile(r"\bGENERATED ALWAYS AS\(")
@@ -233,6 +233,8 @@ def _change(execution: Execution, work: ch.Work, operation: _Changing, call: Cal
     """Rows in, out or changed: DuckDB's own statement, aimed at where the table is."""
     if isinstance(operation, st.Insert) and operation.overwrite:
         raise NotSupportedError("INSERT OVERWRITE of a temporary table", hint="use CREATE OR REPLACE TEMP TABLE … AS")
+    if isinstance(operation, st.CopyFrom) and adopt.is_wanted(operation):
+        raise NotSupportedError("ADOPT into a temporary table", hint="a temporary table has no files; use COPY without ADOPT")
     before, engine = execution.temporaries, execution.engine
     old = _find(before, operation.target, call, kind="table")
     reads, aim = _prepared(execution, work, operation, call, sets)

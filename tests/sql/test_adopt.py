@@ -19,12 +19,15 @@ from oracle import multiset
 from racing import flush, meeting
 
 import lakelite
+from lakelite.catalog.store import Catalog
+from lakelite.storage import adoption, files
 
+NAN = float("nan")
 ROWS = {
     "k": [1, 2, 3, 4, 5],
     "name": ["a", "b", None, "dé", ""],
     "s": [{"x": 1, "y": ["q"]}, None, {"x": 3, "y": None}, {"x": 4, "y": []}, {"x": None, "y": ["z", None]}],
-    "f": [1.5, float("nan"), -0.0, float("inf"), None],
+    "f": [1.5, NAN, -0.0, float("inf"), None],
 }
 TABLE = "CREATE TABLE t (k BIGINT, name VARCHAR, s STRUCT(x BIGINT, y VARCHAR[]), f DOUBLE)"
 
@@ -35,8 +38,8 @@ def rows(con: Any, text: str) -> list[tuple[Any, ...]]:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A file of pyarrow's, of three row groups."""
-    pq.write_table(pa.table(ROWS), tmp_path / "theirs.parquet", row_group_size=2)
+    """A file of pyarrow's, of three row groups; without bounds of the numbers that may be NaN, so that it is taken as it is."""
+    pq.write_table(pa.table(ROWS), tmp_path / "theirs.parquet", row_group_size=2, write_statistics=["k", "name"])
     return tmp_path / "theirs.parquet"
 
 
@@ -353,3 +356,215 @@ def test_random_rows_are_found_again(tmp_path_factory: pytest.TempPathFactory, v
         assert con.execute("UPDATE t SET a = a WHERE b >= ? AND b <= ?", [y, y]).rowcount == sum(v[1] == y and y is not None for v in values)
         here = duckdb.connect().execute("SELECT count(*) FROM written WHERE c >= ?::FLOAT", [z]).fetchone()[0]
         assert con.execute("DELETE FROM t WHERE c >= ?::FLOAT", [z]).rowcount == here
+
+
+WINNING_DDL = {
+    "ADD COLUMN more INTEGER DEFAULT 3": [(42, 4, 3)],
+    "DROP COLUMN n": [(42,)],
+    "DROP COLUMN a": [(4,)],  # at write serializable what it was given is gone
+    "RENAME COLUMN a TO b": [(42, 4)],
+    "RENAME COLUMN n TO m": [(42, 4)],
+    "ALTER n SET DEFAULT 9": [(42, 9)],
+    "ALTER n DROP DEFAULT": [(42, None)],
+    "ALTER a SET DEFAULT 9": [(42, 4)],
+    "ALTER a SET NOT NULL": [(42, 4)],
+    "ALTER n SET NOT NULL": [(42, 4)],
+    "ALTER n DROP DEFAULT; ALTER TABLE t ALTER n SET NOT NULL": lakelite.IntegrityError,
+    "ALTER a TYPE BIGINT": [(42, 4)],
+    "ALTER n TYPE BIGINT": [(42, 4)],
+    "ALTER n TYPE VARCHAR": [(42, "4")],
+    "ALTER a TYPE VARCHAR": lakelite.ProgrammingError,
+}
+
+
+@pytest.mark.parametrize("winner", WINNING_DDL)
+def test_a_file_without_a_column_beside_ddl(pair: tuple[Any, Any], tmp_path: Path, winner: str) -> None:
+    """As the winner's statement, then ADOPT: of columns that the file has not, the default of then."""
+    m, w = pair
+    pq.write_table(pa.table({"a": pa.array([42], pa.int32())}), tmp_path / "x.parquet")
+    m.execute("CREATE TABLE t (a INTEGER, n INTEGER DEFAULT 4)")
+    m.execute("SELECT 1")
+    expected = WINNING_DDL[winner]
+    with meeting(lambda: w.execute(f"ALTER TABLE t {winner}")):
+        if isinstance(expected, type):
+            with pytest.raises(expected):
+                adopt(m, tmp_path / "x.parquet")
+        else:
+            assert adopt(m, tmp_path / "x.parquet") == 1
+    same(m, [] if isinstance(expected, type) else expected)
+
+
+@pytest.mark.parametrize(
+    "winner", ["INSERT INTO t VALUES (7.0, 7)", "ALTER TABLE t ALTER n SET DEFAULT 9", "ALTER TABLE t RENAME v TO w", "OPTIMIZE t"]
+)
+def test_a_file_that_is_written_anew_beside_winners(pair: tuple[Any, Any], tmp_path: Path, winner: str) -> None:
+    m, w = pair
+    pq.write_table(pa.table({"v": [1.0, NAN]}), tmp_path / "x.parquet")
+    m.execute("CREATE TABLE t (v DOUBLE, n INTEGER DEFAULT 4); INSERT INTO t VALUES (1.0, 1); INSERT INTO t VALUES (2.0, 2)")
+    m.execute("FROM t")
+    with meeting(lambda: w.execute(winner)):
+        assert adopt(m, tmp_path / "x.parquet") == 2
+    n = 9 if "DEFAULT" in winner else 4
+    same(m, [(1.0, 1), (2.0, 2), (1.0, n), (NAN, n)] + [(7.0, 7)] * ("INSERT" in winner))
+
+
+def test_a_new_default_beside_a_transaction_that_adopted(pair: tuple[Any, Any], tmp_path: Path) -> None:
+    """Files may be others by now: a statement of a transaction cannot run again, where one of its files lacks the column."""
+    m, w = pair
+    for name, columns in {"one": {"a": [1]}, "two": {"a": [2], "n": [5]}}.items():
+        pq.write_table(pa.table({k: pa.array(v, pa.int32()) for k, v in columns.items()}), tmp_path / f"{name}.parquet")
+    m.execute("CREATE TABLE t (a INTEGER, n INTEGER DEFAULT 4)")
+    for pattern, is_whole in {"*": False, "one": False, "two": True}.items():
+        m.execute(f"BEGIN; COPY t FROM '{tmp_path}/{pattern}.parquet' (ADOPT)")
+        w.execute("ALTER TABLE t ALTER n SET DEFAULT 9; ALTER TABLE t ALTER n SET DEFAULT 4")
+        w.execute("ALTER TABLE t ALTER n SET DEFAULT 9")
+        if is_whole:
+            m.execute("COMMIT")
+        else:
+            with pytest.raises(lakelite.TransactionConflict):
+                m.execute("COMMIT")
+        w.execute("ALTER TABLE t ALTER n SET DEFAULT 4")
+    same(m, [(2, 5)])
+
+
+# Not a number.
+
+DEEP = {
+    "DOUBLE": (NAN, 1.0, "v > 2"),
+    "FLOAT": (NAN, 1.0, "v > 2"),
+    "STRUCT(x DOUBLE, y VARCHAR)": ({"x": NAN, "y": "a"}, {"x": 1.0, "y": "a"}, "v.x > 2"),
+    "DOUBLE[]": ([1.0, NAN], [1.0], "list_max(v) > 2"),
+    "STRUCT(x FLOAT[])[]": ([{"x": [NAN]}, None], [{"x": [1.0]}], "v[1].x[1] > 2"),
+    "MAP(VARCHAR, DOUBLE)": ([("a", NAN)], [("a", 1.0)], "v['a'] > 2"),
+    "MAP(DOUBLE, VARCHAR)": ([(NAN, "a")], [(1.0, "a")], "map_keys(v)[1] > 2"),
+}
+
+
+@pytest.mark.parametrize("kind", DEEP)
+def test_a_nan_that_bounds_leave_out_is_found(lake: Any, tmp_path: Path, kind: str) -> None:
+    """Such a file is written anew; one without a NaN, or without bounds, is not."""
+    odd, plain, where = DEEP[kind]
+    lake.execute(f'CREATE TABLE t (k INTEGER, "a, ""v" DOUBLE, v {kind})')
+    schema = duckdb.connect().sql(f'SELECT 1::INTEGER AS k, 1::DOUBLE AS "a, ""v", NULL::{kind} AS v').to_arrow_table().schema
+    for name, values, statistics in (("odd", [plain, odd, None], True), ("plain", [plain] * 3, True), ("loose", [plain, odd, None], False)):
+        table = pa.Table.from_pydict({"k": [1, 2, 3], 'a, "v': [0.5] * 3, "v": values}, schema)
+        pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=2, write_statistics=statistics)
+        assert adopt(lake, tmp_path / f"{name}.parquet") == 3
+    assert [(tmp_path / f"{name}.parquet").stat().st_nlink for name in ("odd", "plain", "loose")] == [1, 2, 2]
+    assert rows(lake, f"SELECT k FROM t WHERE {where}") == [(2,), (2,)]
+    if kind == "DOUBLE":
+        assert rows(lake, "SELECT max(v) = 'nan', count_if(isnan(v)) FROM t") == [(True, 2)]
+    assert lake.execute(f"DELETE FROM t WHERE {where}").rowcount == 2
+    same(lake, [(1,)] * 2 + [(2,)] + [(3,)] * 3 + [(1,)], "SELECT k FROM t")
+
+
+def test_a_nan_in_one_of_many_files(lake: Any, tmp_path: Path) -> None:
+    for name, values in {"a": [1.0], "b": [NAN, 2.0], "c": [3.0]}.items():
+        pq.write_table(pa.table({"V": values}), tmp_path / f"{name}.parquet")
+    lake.execute("CREATE TABLE t (k INTEGER DEFAULT 7, v DOUBLE)")
+    assert adopt(lake, tmp_path / "*.parquet") == 4
+    same(lake, [(7, NAN), (7, 3.0)], "FROM t WHERE v > 2")
+    assert [(tmp_path / f"{name}.parquet").stat().st_nlink for name in "abc"] == [2, 1, 2]
+
+
+# What the footer says, and whose it is.
+
+
+def test_the_footer_is_read_a_few_times_however_many_columns_there_are(lake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = ["BIGINT", "VARCHAR", "DATE", "BOOLEAN"]
+    columns = [f"c{i} {kinds[i % 4]}" for i in range(60)]
+    values = ", ".join(
+        f"{['range', 'range::VARCHAR', 'DATE ' + repr('2020-01-01') + ' + range::INTEGER', 'range > 1'][i % 4]} AS c{i}" for i in range(60)
+    )
+    duckdb.connect().execute(f"COPY (SELECT {values} FROM range(3)) TO '{tmp_path}/x.parquet'")
+    lake.execute(f"CREATE TABLE t ({', '.join(columns)})")
+    asked: list[str] = []
+    read = adoption.File.read
+    monkeypatch.setattr(adoption.File, "read", lambda file, engine, sql: (asked.append(sql), read(file, engine, sql))[1])
+    assert adopt(lake, tmp_path / "x.parquet") == 3
+    assert sum(sql.count("parquet_") for sql in asked) <= 4
+    assert lake.execute("UPDATE t SET c0 = c0 WHERE c56 > 1 AND c57 = '2' AND c58 >= '2020-01-03'").rowcount == 1
+    assert lake.execute("DELETE FROM t WHERE c56 > 2 OR c57 < '0'").rowcount == 0
+
+
+def test_a_file_that_is_replaced_meanwhile(lake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is looked at is what was taken."""
+    pq.write_table(pa.table({"k": [1, 2]}), tmp_path / "x.parquet")
+    pq.write_table(pa.table({"k": pa.array([None], pa.int64()), "other": ["a"]}), tmp_path / "y.parquet")
+    take = files.take_data_file
+
+    def swapped(paths: Any, table_id: int, source: str, name: str) -> None:
+        take(paths, table_id, source, name)
+        os.replace(tmp_path / "y.parquet", source)
+
+    lake.execute("CREATE TABLE t (k BIGINT NOT NULL)")
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "take_data_file", swapped)
+        assert adopt(lake, tmp_path / "x.parquet") == 2
+    same(lake, [(1,), (2,)])
+    with pytest.raises(lakelite.ProgrammingError, match='a column "other"'):
+        adopt(lake, tmp_path / "x.parquet")
+    assert (tmp_path / "x.parquet").stat().st_nlink == 1
+
+
+def test_what_is_said_of_files_that_are_none(lake: Any, tmp_path: Path) -> None:
+    (tmp_path / "empty.parquet").touch()
+    (tmp_path / "junk.parquet").write_bytes(b"PAR1" + b"junk" * 20 + b"PAR1")
+    (tmp_path / "footer.parquet").write_bytes(b"PAR1" + b"junk" * 20 + b"\x08\0\0\0PAR1")
+    lake.execute("CREATE TABLE t (k BIGINT)")
+    for name in ("empty", "junk", "footer"):
+        path = tmp_path / f"{name}.parquet"
+        with pytest.raises(lakelite.DataError, match="is no Parquet file that can be read: ") as found:
+            adopt(lake, path)
+        assert found.value.message.startswith(str(path))
+        assert "/data/" not in found.value.message
+        assert found.value.hint == "check the path and how the file was made"
+        assert path.stat().st_nlink == 1
+
+
+def test_two_columns_that_a_table_cannot_tell_apart(lake: Any, tmp_path: Path) -> None:
+    nested = pa.array([{"k": 1, "K": 2}], pa.struct([("k", pa.int64()), ("K", pa.int64())]))
+    pq.write_table(pa.table([nested, pa.array([1]), pa.array([2])], ["s", "k", "K"]), tmp_path / "x.parquet")
+    lake.execute("CREATE TABLE t (k BIGINT)")
+    with pytest.raises(lakelite.ProgrammingError, match='cannot tell apart: "k" and "K"'):
+        adopt(lake, tmp_path / "x.parquet")
+
+
+def test_into_a_temporary_table(lake: Any, file: Path) -> None:
+    lake.execute(TABLE.replace("TABLE", "TEMP TABLE"))
+    with pytest.raises(lakelite.NotSupportedError, match="ADOPT into a temporary table"):
+        adopt(lake, file)
+    assert rows(lake, "FROM t") == []
+
+
+def test_of_adopted_files_only_the_new_ones_are_read_from_the_catalog(pair: tuple[Any, Any], file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a branch too, where the fragments are those of another one."""
+    m, w = pair
+    m.execute(TABLE)
+    for _ in range(5):
+        adopt(m, file)
+    for con in (m, w):
+        con.execute("SELECT k FROM t")
+    found: list[int] = []
+    read = Catalog.rows
+
+    def counted(catalog: Catalog, query: str, **parameters: Any) -> list[tuple[Any, ...]]:
+        there = read(catalog, query, **parameters)
+        if query.startswith("adopted_columns"):
+            found.append(len(there))
+        return there
+
+    monkeypatch.setattr(Catalog, "rows", counted)
+    for statement in ("DELETE FROM t WHERE k = 1", "INSERT INTO t (k) VALUES (9)"):
+        m.execute(statement)
+        w.execute("SELECT k FROM t")
+    assert sum(found) == 0
+    adopt(m, file)
+    assert len(rows(w, "SELECT k FROM t")) == len(rows(m, "SELECT k FROM t")) == 26
+    assert sum(found) == 8  # 4 columns, for each of two connections
+    m.execute("CREATE BRANCH dev; USE BRANCH dev")
+    adopt(m, file)
+    m.execute("DELETE FROM t WHERE k = 2")
+    same(m, [(k,) for k in [1] * 2 + [3, 4, 5] * 7 + [9]], "SELECT k FROM t")
+    m.execute("USE BRANCH main; MERGE BRANCH dev")
+    same(w, [(k,) for k in [1] * 2 + [3, 4, 5] * 7 + [9]], "SELECT k FROM t")
