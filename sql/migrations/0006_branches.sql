@@ -50,6 +50,7 @@ FROM held;
 DROP TABLE held;
 CREATE INDEX snapshots_by_time ON snapshots (committed_at_us); -- grows with snapshot_id, without two alike
 CREATE INDEX snapshots_of_branch ON snapshots (branch_id);
+CREATE INDEX snapshots_of_merges ON snapshots (merge_parent_id) WHERE merge_parent_id IS NOT NULL;
 
 CREATE TABLE held AS SELECT * FROM counters;
 DROP TABLE counters;

@@ -14,8 +14,15 @@ FROM branches ORDER BY branch_id;
 SELECT max(snapshot_id) FROM snapshots WHERE branch_id = :branch AND snapshot_id <= :until;
 
 -- name: lineage
--- Every snapshot with its parents and its branch.
-SELECT snapshot_id, parent_id, merge_parent_id, branch_id FROM snapshots ORDER BY snapshot_id;
+-- The snapshots at which ways part or meet, and :heads (a JSON list): with parents, branch, and the oldest one that is kept of that. Older ones all count.
+WITH junctions (snapshot_id) AS (
+    SELECT value FROM json_each(:heads)
+    UNION SELECT first_snapshot_id FROM branches UNION SELECT base_snapshot_id FROM branches UNION SELECT oldest_kept_id FROM branches
+    UNION SELECT snapshot_id FROM snapshots WHERE merge_parent_id IS NOT NULL
+    UNION SELECT merge_parent_id FROM snapshots WHERE merge_parent_id IS NOT NULL
+    UNION SELECT s.snapshot_id FROM branches b CROSS JOIN snapshots s ON s.branch_id = b.branch_id AND s.snapshot_id < b.oldest_kept_id)
+SELECT s.snapshot_id, s.parent_id, s.merge_parent_id, s.branch_id, b.oldest_kept_id
+FROM junctions j JOIN snapshots s ON s.snapshot_id = j.snapshot_id JOIN branches b ON b.branch_id = s.branch_id ORDER BY s.snapshot_id;
 
 -- name: tagged
 SELECT s.branch_id, t.snapshot_id FROM tags t JOIN snapshots s ON s.snapshot_id = t.snapshot_id;
