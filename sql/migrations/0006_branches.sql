@@ -134,6 +134,15 @@ ALTER TABLE constraints ADD COLUMN branch_id INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE views ADD COLUMN branch_id INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE comments ADD COLUMN branch_id INTEGER NOT NULL DEFAULT 1;
 
+-- What a snapshot holds is looked up by its branch: what ended earlier, and what other branches hold, is not read.
+CREATE INDEX schema_lives_of_branch ON schema_lives (branch_id, end_snapshot_id);
+CREATE INDEX table_lives_of_branch ON table_lives (branch_id, end_snapshot_id);
+CREATE INDEX table_names_of_branch ON table_names (branch_id, end_snapshot_id);
+CREATE INDEX columns_of_branch ON columns (branch_id, end_snapshot_id);
+CREATE INDEX constraints_of_branch ON constraints (branch_id, end_snapshot_id);
+CREATE INDEX views_of_branch ON views (branch_id, end_snapshot_id);
+CREATE INDEX comments_of_branch ON comments (branch_id, end_snapshot_id);
+
 ALTER TABLE deletion_vectors ADD COLUMN branch_id INTEGER NOT NULL DEFAULT 1;
 DROP INDEX deletion_vectors_live;
 CREATE UNIQUE INDEX deletion_vectors_live ON deletion_vectors (fragment_id, branch_id) WHERE end_snapshot_id IS NULL;

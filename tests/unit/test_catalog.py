@@ -20,7 +20,12 @@ from lakelite.storage.locks import CommitLock
 
 EACH_STATEMENT = ("head", "effects", "newest", "oldest_kept", "fragments", "fragments_born", "fragments_gone", "statistics", "vectors")
 EACH_COMMIT = ("winners", "row_counts", "snapshot_of_transaction", "inline_rows", "end_fragment", "end_vector", "end_columns", "add_snapshot")
-GROWING = ("snapshots", "effects", "fragments", "fragment_statistics", "deletion_vectors", "inline_rows", "columns", "tables", "table_names")
+EACH_HEAD = ("schemas", "tables", "columns", "constraints", "views", "comments", "options", "partition_keys", "torn_tables")
+GROWING = (
+    "snapshots", "effects", "fragments", "fragment_lives", "fragment_statistics", "deletion_vectors", "inline_rows", "columns", "tables", "table_lives",
+    "table_names", "schema_lives", "constraints", "views", "comments", "table_options", "partition_keys",
+)  # fmt: skip
+COPIES = tuple(name for name in queries() if name.startswith("copy_"))
 
 
 class Failing:
@@ -116,7 +121,7 @@ def plan(query: str) -> list[str]:
     return [row[3] for row in rows]
 
 
-@pytest.mark.parametrize("query", [*EACH_STATEMENT, *EACH_COMMIT, "snapshot_at_time", "branch_states"])
+@pytest.mark.parametrize("query", [*EACH_STATEMENT, *EACH_COMMIT, *EACH_HEAD, *COPIES, "snapshot_at_time", "branch_states"])
 def test_no_growing_table_is_read_as_a_whole(query: str) -> None:
     steps = plan(query)
     assert not [s for s in steps if re.match(rf"SCAN ({'|'.join(GROWING)}|[a-z])\b", s)], steps
