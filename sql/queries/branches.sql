@@ -4,9 +4,6 @@
 -- The living branch of a name, whatever the case of its letters.
 SELECT branch_id, name FROM branches WHERE name = :name COLLATE NOCASE AND dropped_snapshot_id IS NULL;
 
--- name: is_branch_living
-SELECT EXISTS (SELECT 1 FROM branches WHERE branch_id = :branch AND dropped_snapshot_id IS NULL);
-
 -- name: tag
 SELECT snapshot_id FROM tags WHERE name = :name COLLATE NOCASE;
 

@@ -161,3 +161,13 @@ def test_every_named_query_can_be_prepared() -> None:
     for name, sql in queries().items():
         assert connection.execute(f"EXPLAIN {sql}", dict.fromkeys(re.findall(r":(\w+)", sql))).fetchall(), name
     connection.close()
+
+
+def test_the_head_of_a_branch_is_one_read(catalog: Catalog) -> None:
+    """Between two, the branch might be dropped, and its snapshots removed."""
+    read: list[str] = []
+    catalog._sqlite.set_trace_callback(read.append)
+    assert catalog.head() == 0
+    with pytest.raises(OperationalError, match="was dropped"):
+        catalog.head(7)
+    assert len(read) == 2
