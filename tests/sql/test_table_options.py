@@ -126,12 +126,10 @@ def test_retention_of_a_table(lake: Any, tmp_path: Path) -> None:
 
 
 def test_the_longest_retention_of_all_branches_counts(lake: Any) -> None:
-    lake.execute(
-        "SET inline_rows = 0; SET retention_hours = 0; CREATE TABLE t (a INTEGER); CREATE TABLE u (a INTEGER); CREATE BRANCH dev; USE BRANCH dev"
-    )
-    lake.execute("ALTER TABLE t SET (retention_hours = 1000); USE BRANCH main")
+    lake.execute("SET inline_rows = 0; SET retention_hours = 0; CREATE TABLE t (a INTEGER); CREATE TABLE u (a INTEGER)")
     for table in ("t", "u"):
         lake.execute(f"INSERT OVERWRITE {table} SELECT 1; INSERT OVERWRITE {table} SELECT 2")
+    lake.execute("CREATE BRANCH dev; USE BRANCH dev; ALTER TABLE t SET (retention_hours = 1000); USE BRANCH main")
     assert lake.execute("VACUUM t").fetchone()[2:4] == (0, 0)
     assert lake.execute("VACUUM DRY RUN").fetchone()[2:4] == (0, 1)
     assert lake.execute("VACUUM").fetchone()[2:4] == (0, 1)
