@@ -165,6 +165,17 @@ def _check_lake(lake: Lake) -> Result:
     return Result(tuple((name, "VARCHAR") for name in check.COLUMNS), rows=[(f.severity, f.object, f.finding, f.what_to_do) for f in found])
 
 
+def _kept_hours(lake: Lake) -> dict[Table, float]:
+    """For how long each table wants its old rows: the longest time, where living branches differ."""
+    found: dict[int, tuple[Table, float]] = {}
+    for _, head, *_ in lake.catalog.rows("look_branches"):
+        for table in lake.catalog.namespace(head).tables.values():
+            if table.view is None:
+                hours = limits_of(table, lake.settings.limits).retention_hours
+                found[table.table_id] = table, max(hours, found.get(table.table_id, (table, 0))[1])
+    return dict(found.values())
+
+
 def _vacuum(lake: Lake, operation: st.Vacuum, call: Call) -> Result:
     """VACUUM; one row with what it did."""
     with lake.head() as view:
@@ -175,12 +186,13 @@ def _vacuum(lake: Lake, operation: st.Vacuum, call: Call) -> Result:
     def run(hours: float, of: Table | None, dry_run: bool) -> Vacuumed:
         return vacuum(lake.catalog, lake.paths, lake.locked, now_us, hours, of, dry_run=dry_run)
 
+    kept = _kept_hours(lake) if hours is None else {}
     if hours is None and table is not None:
-        hours = limits_of(table, limits).retention_hours
+        of_table = (wanted for other, wanted in kept.items() if other.table_id == table.table_id)
+        hours = next(of_table, limits.retention_hours)
     if hours is not None:
         done = run(hours, table, operation.dry_run)
     else:
-        kept = {t: limits_of(t, limits).retention_hours for t in work.namespace.tables.values() if t.view is None}
         done = vacuum_each(run, limits.retention_hours, kept, dry_run=operation.dry_run)
     names = ("dry_run", "oldest_version", "versions_expired", "fragments_expired", "orphans_removed", "bytes_freed")
     columns = tuple((n, "BOOLEAN" if n == "dry_run" else "BIGINT") for n in names)

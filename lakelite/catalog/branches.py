@@ -7,8 +7,9 @@ are looked up when a statement runs: they are no part of a snapshot.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from lakelite.catalog.store import Catalog, Writer
@@ -64,37 +65,89 @@ def create(writer: Writer, name: str, base: int, snapshot: Mapping[str, Any]) ->
 
 @dataclass(frozen=True, eq=False)
 class Lineage:
-    """Every kept snapshot with its parent, the one that it merged, and its branch."""
+    """The snapshots at which ways part or meet: heads, the first and the oldest kept one of each branch, what branches were made from, merges
+    and what they merged. `parents`: of each, oldest first, the one before it, the one that it merged, and its branch; `starts`: the oldest
+    one that leads to it on its branch. Their number follows that of branches and merges, whatever the length of the history.
+    """
 
-    parents: Mapping[int, tuple[int | None, int | None, int]]
-    _known: dict[int, set[int]] = field(default_factory=dict)
+    parents: dict[int, tuple[int | None, int | None, int]]
+    starts: dict[int, int]
 
     @classmethod
-    def of(cls, catalog: Catalog) -> Lineage:
-        return cls({row[0]: (row[1], row[2], row[3]) for row in catalog.rows("lineage")})
-
-    def ancestors(self, snapshot: int) -> set[int]:
-        """The snapshot and all that led to it, by whatever way."""
-        if snapshot in self._known:
-            return self._known[snapshot]
-        found = self._known[snapshot] = set()
-        open_ = [snapshot]
-        while open_:
-            one = open_.pop()
-            if one not in found and one in self.parents:
-                found.add(one)
-                open_ += [p for p in self.parents[one][:2] if p is not None]
-        return found
-
-    def line(self, snapshot: int) -> Iterator[int]:
-        """The snapshot, its parent, and so on; what was merged is not followed."""
-        one: int | None = snapshot
-        while one is not None and one in self.parents:
-            yield one
-            one = self.parents[one][0]
+    def of(cls, catalog: Catalog, heads: Sequence[int]) -> Lineage:
+        parents: dict[int, tuple[int | None, int | None, int]] = {}
+        starts: dict[int, int] = {}
+        newest: dict[int, int] = {}  # by branch
+        for one, parent, merged, branch, oldest_kept in catalog.rows("lineage", heads=json.dumps(heads)):
+            if parent not in parents:  # nothing parts or meets between it and the one before on the branch; or it has expired
+                parent = newest[branch] if newest.get(branch, -1) >= oldest_kept else None
+            parents[one] = parent, merged if merged in parents else None, branch
+            starts[one] = starts[parent] if parent is not None and parents[parent][2] == branch else one
+            newest[branch] = one
+        return cls(parents, starts)
 
     def branch(self, snapshot: int) -> int:
         return self.parents[snapshot][2]
+
+    def common(self, heads: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
+        """Newest first, the snapshots at which two of `heads` met last: that led to both, and to no other that did; with all such heads."""
+        leads = defaultdict[int, int](int, {head: sum(1 << i for i, one in enumerate(heads) if one == head) for head in heads})
+        followers = defaultdict[int, list[int]](list)  # to which heads each of them leads, bit by bit
+        for one in reversed(self.parents):
+            mask = leads[one]
+            if mask:
+                met = _met_at(mask, followers[one])
+                if met:
+                    yield one, [head for i, head in enumerate(heads) if met >> i & 1]
+                for parent in self.parents[one][:2]:
+                    if parent is not None:
+                        leads[parent] |= mask
+                        followers[parent].append(mask)
+
+    def led(self, heads: Iterable[int]) -> set[int]:
+        """All that led to one of `heads`, by whatever way."""
+        found = set(heads)
+        for one in reversed(self.parents):
+            if one in found:
+                found.update(parent for parent in self.parents[one][:2] if parent is not None)
+        return found
+
+    def fork(self, one: int, other: int) -> int | None:
+        """The newest snapshot from which both come, if what was merged is not followed."""
+        while self.starts[one] != self.starts[other]:
+            if self.starts[one] < self.starts[other]:
+                one, other = other, one
+            parent = self.parents[self.starts[one]][0]
+            if parent is None:
+                return None
+            one = parent
+        return min(one, other)
+
+    def stretches(self, fork: int, end: int) -> Iterator[tuple[int, int]]:
+        """From a fork to one that comes from it, newest first: the first snapshot of a branch holds what its parent held."""
+        while self.starts[end] != self.starts[fork]:
+            start = self.starts[end]
+            if start != end:
+                yield start, end
+            parent = self.parents[start][0]
+            assert parent is not None, "a fork leads to its end"
+            end = parent
+        if fork != end:
+            yield fork, end
+
+
+def _met_at(mask: int, followers: Sequence[int]) -> int:
+    """Of the heads to which a snapshot leads, those that meet another one here: none of its followers leads to both."""
+    if mask in followers:
+        return 0
+    met = 0
+    for i in range(mask.bit_length()):
+        if mask >> i & 1:
+            known = 1 << i
+            for follower in followers:
+                known |= follower if follower >> i & 1 else 0
+            met |= 1 << i if mask & ~known else 0
+    return met
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,34 +161,15 @@ class Meeting:
 
 
 def meeting(lineage: Lineage, theirs: int, ours: int) -> Meeting | None:
-    """Where two snapshots met last; None: their histories have expired."""
-    bases: list[int] = []
-    for one in sorted(lineage.ancestors(theirs) & lineage.ancestors(ours), reverse=True):
-        if not any(one in lineage.ancestors(base) for base in bases):
-            bases.append(one)
+    """Where two snapshots, of which the lineage knows, met last; None: their histories have expired."""
+    bases = tuple(base for base, _ in lineage.common((theirs, ours)))
     stretches: dict[tuple[int, int], None] = {}
     for base in bases:
-        before = set(lineage.line(base))
-        fork = next((one for one in lineage.line(theirs) if one in before), None)
+        fork = lineage.fork(theirs, base)
         if fork is None:
             return None
-        stretches.update(dict.fromkeys((*_stretches(lineage, fork, theirs), *_stretches(lineage, fork, base))))
-    return Meeting(tuple(bases), tuple(stretches)) if bases else None
-
-
-def _stretches(lineage: Lineage, fork: int, end: int) -> Iterator[tuple[int, int]]:
-    """From an ancestor on the line of `end` to that: the first snapshot of a branch holds what its parent held."""
-    until = last = end
-    for one in lineage.line(end):
-        if lineage.branch(one) != lineage.branch(last):
-            if last != until:
-                yield last, until
-            until = one
-        if one == fork:
-            if one != until:
-                yield one, until
-            return
-        last = one
+        stretches.update(dict.fromkeys((*lineage.stretches(fork, theirs), *lineage.stretches(fork, base))))
+    return Meeting(bases, tuple(stretches)) if bases else None
 
 
 # What VACUUM keeps.
@@ -191,14 +225,21 @@ def kept(catalog: Catalog, found: Sequence[State], pinned: int | None) -> Kept:
 
 def _met(catalog: Catalog, living: Sequence[State]) -> tuple[int | None, frozenset[int]]:
     """The oldest snapshot that a merge of two living branches would need, and the branches of what led from it to their heads."""
-    lineage = Lineage.of(catalog)
-    pairs = [(theirs.newest, ours.newest) for theirs in living for ours in living if theirs is not ours]
-    meetings = [one for pair in pairs if (one := meeting(lineage, *pair)) is not None]
-    needed = [number for one in meetings for number in (*one.bases, *(after for after, _ in one.stretches))]
-    if not needed:
-        return None, frozenset()
-    led = set[int]().union(*(lineage.ancestors(state.newest) for state in living))
-    return min(needed), frozenset(lineage.branch(one) for one in led if one >= min(needed))
+    heads = [state.newest for state in living]
+    lineage = Lineage.of(catalog, heads)
+    oldest = min(_needed(lineage, heads), default=None)
+    led = () if oldest is None else (one for one in lineage.led(heads) if one >= oldest)
+    return oldest, frozenset(map(lineage.branch, led))
+
+
+def _needed(lineage: Lineage, heads: Sequence[int]) -> Iterator[int]:
+    """What `meeting` would tell of any two of the heads."""
+    for base, met in lineage.common(heads):
+        for head in met:
+            fork = lineage.fork(head, base)
+            if fork is not None:
+                yield base
+                yield from (after for end in (head, base) for after, _ in lineage.stretches(fork, end))
 
 
 def _floor(catalog: Catalog, state: State, pinned: int | None) -> int:

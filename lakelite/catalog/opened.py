@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
 from pathlib import Path
 
 from lakelite.catalog.decoding import Row
@@ -118,12 +119,14 @@ def _check_pages(connection: sqlite3.Connection, path: Path) -> None:
         raise CannotOpen(f"the catalog {path} is damaged: {damage}", hint="restore the lake from a copy")
 
 
-def _expected_objects(version: int) -> set[Row]:
+@cache
+def _expected_objects(version: int) -> frozenset[Row]:
+    """What such a catalog has; made once in a process, for it takes as long as to make a lake."""
     fresh = sqlite3.connect(":memory:")
     try:
         for script in migrations()[:version]:
             fresh.executescript(script)
-        return set(fresh.execute("SELECT type, name, sql FROM sqlite_schema").fetchall())
+        return frozenset(fresh.execute("SELECT type, name, sql FROM sqlite_schema").fetchall())
     finally:
         fresh.close()
 

@@ -1,4 +1,7 @@
-"""The named statements of sql/queries and the scripts of sql/migrations. Reads package files; never a database."""
+"""The named statements of sql/queries and the scripts of sql/migrations. Reads package files; never a database.
+
+A condition that several statements of a file share is a `-- fragment: NAME`, which stands for `{NAME}` in those behind it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from functools import cache
 
 from lakelite.resources import folder
 
-_NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+_NAME = re.compile(r"^-- (name|fragment): (\w+)$", re.MULTILINE)
+_SHARED = re.compile(r"\{(\w+)\}")
 
 
 @cache
@@ -16,9 +20,11 @@ def queries() -> dict[str, str]:
     found: dict[str, str] = {}
     for path in sorted((folder("sql") / "queries").glob("*.sql")):
         pieces = _NAME.split(path.read_text(encoding="utf-8"))
-        for name, text in zip(pieces[1::2], pieces[2::2], strict=True):
+        fragments: dict[str, str] = {}
+        for kind, name, text in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
             assert name not in found, f"two catalog queries are called {name}"
-            found[name] = text.strip().removesuffix(";")
+            whole = _SHARED.sub(lambda shared, known=fragments: known[shared[1]], text.strip().removesuffix(";"))
+            (fragments if kind == "fragment" else found)[name] = whole
     return found
 
 

@@ -116,9 +116,10 @@ class Catalog:
 
     def head(self, branch_id: int = MAIN_BRANCH_ID) -> int:
         """The newest snapshot of a branch. OperationalError: the branch was dropped."""
-        if branch_id != MAIN_BRANCH_ID and not self.row("is_branch_living", branch=branch_id)[0]:
+        found = self.rows("head", branch=branch_id)
+        if not found:
             raise OperationalError("this branch was dropped", hint="USE BRANCH main goes on with another one; SHOW BRANCHES lists them")
-        return int(self.row("head", branch=branch_id)[0])
+        return int(found[0][0])
 
     def namespace(self, snapshot_id: int) -> Namespace:
         schemas = {row[0]: Schema(*row) for row in self.rows("schemas", snapshot=snapshot_id)}

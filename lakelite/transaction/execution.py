@@ -67,6 +67,7 @@ class Execution:
     pinned: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what the user should know of the statement that runs, or ran last
     moving: dict[str, frozenset[int]] = field(default_factory=dict)  # views of past states that would be newer ones on a newer head → table ids
+    past_external: set[str] = field(default_factory=set)  # past states of views whose queries read files
     views_read: dict[int, frozenset[str]] = field(default_factory=dict)  # view id → the queries that it had when something read it
     temporaries: Temporaries = NOTHING  # what the connection has for itself, as the statement sees it
     read_temporary: bool = False  # whether the statement that runs, or ran last, read any of that

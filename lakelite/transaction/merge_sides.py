@@ -63,7 +63,7 @@ class Sides:
 def met(execution: Execution, branch: Branch, head: int, position: Position) -> Sides | None:
     """None: all of theirs is here already."""
     mine = execution.view.snapshot_id
-    lineage = Lineage.of(execution.catalog)
+    lineage = Lineage.of(execution.catalog, (head, mine))
     there, back = meeting(lineage, head, mine), meeting(lineage, mine, head)
     if there is None or back is None:
         hint = "CREATE TABLE … AS FROM t AT (BRANCH => …) takes a table"

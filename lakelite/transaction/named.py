@@ -1,6 +1,7 @@
 """Which tables and views of the lake a text of SQL names.
 
 DuckDB's own binder says so, asked where none of them is visible; where it cannot tell, all whose name occurs count. Looks into no view.
+Past states are neither: they stay what they are, whatever files they lie in.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from lakelite.language.parse import mentions
 from lakelite.language.tokens import lex, unquote
 from lakelite.model import MAIN_SCHEMA, Table, fold
 from lakelite.storage.engine import Engine
+from lakelite.storage.past import PREFIX
 from lakelite.storage.temporary import NOTHING, Temporaries, Temporary
 
 _PART = re.compile(r'"((?:[^"]|"")*)"|([^\s".]+)')
@@ -20,6 +22,9 @@ _QUALIFIED = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*")
 _STRING = re.compile(r"'((?:[^']|'')*)'")
 _FILE_NAME = re.compile(r"""['"][^'"]*[./][^'"]*['"]|\.\s*(?:parquet|[ct]sv|json|jsonl|ndjson|gz|zst)\b""", re.IGNORECASE)
 _FILE_FUNCTION = re.compile(r"\b(read_\w+|\w*parquet_scan|glob|sniff_csv|parquet_\w+)\s*\(", re.IGNORECASE)
+_UNSEEN = "past of the lake"
+_PAST = re.compile(rf'"{re.escape(PREFIX)}([^"]*)"(?=\.)')
+_UNKNOWN = rf'"{_UNSEEN} \1"'  # no database, so that DuckDB tells the name as it is, and no files that a view of that name reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +48,17 @@ def named_in(
 
     `of_lake`: it is the query of a view of the lake, for which what a temporary table hides has to be there as well.
     """
-    names = engine.table_names(_without_parameters(text))
+    names = engine.table_names(_without_parameters(_PAST.sub(_UNKNOWN, text)))
     if names is None:
-        return _mentioned(namespace, text, temporaries)
+        return _mentioned(namespace, _PAST.sub(_UNKNOWN, text), temporaries)
     found: dict[int, Table] = {}
     others: list[str] = []
     temporary = _temporary_by_string(temporaries, text)
     external = bool(_FILE_FUNCTION.search(text))
     for name in names:
         parts = _split(name)
+        if parts[0].startswith(_UNSEEN):
+            continue
         hiding = temporaries.find(parts[-2] if len(parts) > 1 else None, parts[-1])
         if hiding is not None:
             temporary.append(hiding)

@@ -124,7 +124,8 @@ def prepare(
         frames = {name: engine.frames.hold(name) for name in frames}
     engine.frames.show(frames, cursor or engine.work)
     streams = not all(map(can_be_read_again, frames.values()))
-    return Reads(read, found.external or bool(frames), bool(frames), streams)
+    external = found.external or any(name in each for name in execution.past_external for each in texts)
+    return Reads(read, external or bool(frames), bool(frames), streams)
 
 
 def prepare_found(execution: Execution, work: ch.Work, found: views.Found, text: str, values: Mapping[str, Any] | None = None) -> list[str]:

@@ -267,7 +267,8 @@ class Transaction:
         """The transaction once more: what is done with the copy concerns this one in nothing, and `discard` removes what the copy wrote."""
         twin = copy.copy(self)
         execution = replace(self.execution, written=[], pinned=[], _overlays={})
-        twin.execution = replace(execution, moving=dict(execution.moving), views_read=dict(execution.views_read))
+        moving, past_external, views_read = dict(execution.moving), set(execution.past_external), dict(execution.views_read)
+        twin.execution = replace(execution, moving=moving, past_external=past_external, views_read=views_read)
         twin.events, twin._savepoints = list(self.events), list(self._savepoints)
         twin._readers, twin._unneeded = set(), []
         return twin

@@ -233,6 +233,8 @@ def past(execution: Execution, travel: st.TimeTravel, call: Call) -> tuple[str, 
         execution.engine.show_version(versions.state_at(execution, lake, table, travel, call), version.number)
     names = [_past_view(execution, version, lake, one) for one in found.views.values()]
     versions.remember_read(execution, version, names[-1], (*found.tables, *found.views))
+    if found.external:
+        execution.past_external.add(names[-1])
     return names[-1], relation
 
 

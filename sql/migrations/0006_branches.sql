@@ -50,6 +50,7 @@ FROM held;
 DROP TABLE held;
 CREATE INDEX snapshots_by_time ON snapshots (committed_at_us); -- grows with snapshot_id, without two alike
 CREATE INDEX snapshots_of_branch ON snapshots (branch_id);
+CREATE INDEX snapshots_of_merges ON snapshots (merge_parent_id) WHERE merge_parent_id IS NOT NULL;
 
 CREATE TABLE held AS SELECT * FROM counters;
 DROP TABLE counters;
@@ -132,6 +133,15 @@ ALTER TABLE columns ADD COLUMN branch_id INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE constraints ADD COLUMN branch_id INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE views ADD COLUMN branch_id INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE comments ADD COLUMN branch_id INTEGER NOT NULL DEFAULT 1;
+
+-- What a snapshot holds is looked up by its branch: what ended earlier, and what other branches hold, is not read.
+CREATE INDEX schema_lives_of_branch ON schema_lives (branch_id, end_snapshot_id);
+CREATE INDEX table_lives_of_branch ON table_lives (branch_id, end_snapshot_id);
+CREATE INDEX table_names_of_branch ON table_names (branch_id, end_snapshot_id);
+CREATE INDEX columns_of_branch ON columns (branch_id, end_snapshot_id);
+CREATE INDEX constraints_of_branch ON constraints (branch_id, end_snapshot_id);
+CREATE INDEX views_of_branch ON views (branch_id, end_snapshot_id);
+CREATE INDEX comments_of_branch ON comments (branch_id, end_snapshot_id);
 
 ALTER TABLE deletion_vectors ADD COLUMN branch_id INTEGER NOT NULL DEFAULT 1;
 DROP INDEX deletion_vectors_live;

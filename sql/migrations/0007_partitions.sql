@@ -8,6 +8,7 @@ CREATE TABLE table_options (
     end_snapshot_id   INTEGER CHECK (end_snapshot_id > begin_snapshot_id),
     PRIMARY KEY (table_id, name, begin_snapshot_id)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX table_options_of_branch ON table_options (branch_id, end_snapshot_id);
 
 -- What the rows of each file of a table share, in the order of PARTITIONED BY. buckets: of bucket(n, c).
 CREATE TABLE partition_keys (
@@ -21,6 +22,7 @@ CREATE TABLE partition_keys (
     end_snapshot_id   INTEGER CHECK (end_snapshot_id > begin_snapshot_id),
     PRIMARY KEY (table_id, position, begin_snapshot_id)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX partition_keys_of_branch ON partition_keys (branch_id, end_snapshot_id);
 
 -- Of a fragment that holds one partition: each value as text (NULL: NULL), with the key that was in force when it was written.
 CREATE TABLE fragment_partitions (

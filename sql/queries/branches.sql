@@ -4,9 +4,6 @@
 -- The living branch of a name, whatever the case of its letters.
 SELECT branch_id, name FROM branches WHERE name = :name COLLATE NOCASE AND dropped_snapshot_id IS NULL;
 
--- name: is_branch_living
-SELECT EXISTS (SELECT 1 FROM branches WHERE branch_id = :branch AND dropped_snapshot_id IS NULL);
-
 -- name: tag
 SELECT snapshot_id FROM tags WHERE name = :name COLLATE NOCASE;
 
@@ -66,14 +63,19 @@ WHERE branch_id = (SELECT branch_id FROM snapshots WHERE snapshot_id = :base)
   AND begin_snapshot_id <= :base AND (end_snapshot_id IS NULL OR end_snapshot_id > :base);
 
 -- name: copy_fragment_lives
-INSERT INTO fragment_lives (fragment_id, table_id, branch_id, begin_snapshot_id) SELECT fragment_id, table_id, :branch, :snapshot FROM fragment_lives
-WHERE branch_id = (SELECT branch_id FROM snapshots WHERE snapshot_id = :base)
-  AND begin_snapshot_id <= :base AND (end_snapshot_id IS NULL OR end_snapshot_id > :base);
+-- By the tables that are there: an index of all fragments by branch would cost every INSERT.
+INSERT INTO fragment_lives (fragment_id, table_id, branch_id, begin_snapshot_id) SELECT l.fragment_id, l.table_id, :branch, :snapshot
+FROM table_lives t CROSS JOIN fragment_lives l ON l.table_id = t.table_id AND l.branch_id = t.branch_id
+WHERE t.branch_id = (SELECT branch_id FROM snapshots WHERE snapshot_id = :base)
+  AND t.begin_snapshot_id <= :base AND (t.end_snapshot_id IS NULL OR t.end_snapshot_id > :base)
+  AND l.begin_snapshot_id <= :base AND (l.end_snapshot_id IS NULL OR l.end_snapshot_id > :base);
 
 -- name: copy_deletion_vectors
-INSERT INTO deletion_vectors (fragment_id, table_id, bits, cardinality, row_count, crc32, branch_id, begin_snapshot_id) SELECT fragment_id, table_id, bits, cardinality, row_count, crc32, :branch, :snapshot FROM deletion_vectors
-WHERE branch_id = (SELECT branch_id FROM snapshots WHERE snapshot_id = :base)
-  AND begin_snapshot_id <= :base AND (end_snapshot_id IS NULL OR end_snapshot_id > :base);
+INSERT INTO deletion_vectors (fragment_id, table_id, bits, cardinality, row_count, crc32, branch_id, begin_snapshot_id) SELECT v.fragment_id, v.table_id, v.bits, v.cardinality, v.row_count, v.crc32, :branch, :snapshot
+FROM table_lives t CROSS JOIN deletion_vectors v ON v.table_id = t.table_id AND v.branch_id = t.branch_id
+WHERE t.branch_id = (SELECT branch_id FROM snapshots WHERE snapshot_id = :base)
+  AND t.begin_snapshot_id <= :base AND (t.end_snapshot_id IS NULL OR t.end_snapshot_id > :base)
+  AND v.begin_snapshot_id <= :base AND (v.end_snapshot_id IS NULL OR v.end_snapshot_id > :base);
 
 -- name: copy_table_options
 INSERT INTO table_options (table_id, name, value, branch_id, begin_snapshot_id) SELECT table_id, name, value, :branch, :snapshot FROM table_options

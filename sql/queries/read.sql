@@ -2,7 +2,7 @@
 -- A snapshot says which branch it is of: what holds at it are that branch's rows that begin at it or before, and end after it or never.
 
 -- name: head
-SELECT max(snapshot_id) FROM snapshots WHERE branch_id = :branch;
+SELECT (SELECT max(snapshot_id) FROM snapshots WHERE branch_id = :branch) FROM branches WHERE branch_id = :branch AND dropped_snapshot_id IS NULL;
 
 -- name: newest
 SELECT max(snapshot_id) FROM snapshots;

@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--files", type=int, default=8)
     parser.add_argument("--times", type=int, default=5)
+    parser.add_argument("--history", type=int, default=0, help="commits on main since the branches were made")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-lakelite-") as folder, lakelite.connect(Path(folder) / "lake", autocommit=True) as con:
         con.execute("CREATE TABLE t (k BIGINT, v BIGINT, w VARCHAR)")
@@ -43,6 +44,10 @@ def main() -> None:
             con.execute(f"INSERT INTO t SELECT r, r % 1000, 'w' || (r % 100) FROM range({i * each}, {(i + 1) * each}) q(r)")
         made = [timed(con, f"CREATE BRANCH b{i}") for i in range(options.times)]
         print(f"CREATE BRANCH of {options.rows:,} rows: median {statistics.median(made):.1f} ms, worst {max(made):.1f} ms ({WANTED_MS} are wanted)")
+        con.execute("CREATE TABLE other (a INTEGER)")
+        for i in range(options.history):
+            con.execute(f"INSERT INTO other VALUES ({i})")
+        print(f"VACUUM DRY RUN with {options.history:,} more commits: {timed(con, 'VACUUM DRY RUN'):.0f} ms")
         for number, changed in enumerate((1_000, 10_000, 100_000)):
             con.execute(f"USE BRANCH b{number}")
             change(con, options.rows, changed, number)

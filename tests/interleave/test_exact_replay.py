@@ -273,3 +273,29 @@ def test_the_time_zone_stays_once_rows_were_shown(pair):
     with pytest.raises(ProgrammingError, match="was shown rows"):
         m.execute("SET TimeZone = 'Asia/Tokyo'")
     m.execute("ROLLBACK; RESET TimeZone")
+
+
+@pytest.mark.parametrize("past", ["t AT (VERSION => 2)", "v", "t AT (BRANCH => 'dev')", "table_changes('t', 1, 2)"])
+@pytest.mark.parametrize("inline_rows", [0, 1000])
+def test_a_past_state_in_files_is_no_file_of_the_users(tmp_path, past, inline_rows):
+    """Whatever it lies in, it stays as it is: M need not read it again."""
+    with lakelite.connect(tmp_path / "lake", autocommit=True) as mine, lakelite.connect(tmp_path / "lake", autocommit=True) as other:
+        mine.execute(f"SET inline_rows = {inline_rows}; CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1), (2); CREATE TABLE o (a INTEGER)")
+        mine.execute("CREATE VIEW v AS SELECT a FROM t AT (VERSION => 2); INSERT INTO o VALUES (7); CREATE BRANCH dev; DELETE FROM o")
+        mine.execute(f"BEGIN; SELECT a FROM {past}")
+        mine.execute(f"INSERT INTO o SELECT a FROM {past}")
+        other.execute("INSERT INTO t VALUES (3); DELETE FROM t WHERE a = 1; OPTIMIZE t")
+        mine.execute("COMMIT")
+        assert rows(mine, "o") == [(1,), (2,)]
+        assert rows(mine) == [(2,), (3,)]
+
+
+def test_a_past_view_of_a_file_reads_that_file(pair, tmp_path):
+    mine, other = pair
+    (tmp_path / "f.csv").write_text("a\n1\n")
+    mine.execute(f"CREATE VIEW v AS SELECT * FROM read_csv('{tmp_path / 'f.csv'}'); CREATE VIEW w AS SELECT * FROM v AT (VERSION => 4)")
+    for name in ("v AT (VERSION => 4)", "w"):
+        mine.execute(f"BEGIN; INSERT INTO o SELECT x.a FROM {name} x, t")
+        other.execute("INSERT INTO t VALUES (3)")
+        with pytest.raises(TransactionConflict, match="external data"):
+            mine.execute("COMMIT")

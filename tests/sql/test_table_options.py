@@ -123,3 +123,16 @@ def test_retention_of_a_table(lake: Any, tmp_path: Path) -> None:
     assert lake.execute(f"SELECT count(*) FROM plain AT (VERSION => {version})").fetchone() == (10,)
     assert lake.execute("VACUUM RETAIN 0 HOURS").fetchone()[3] == 2  # what is said in the statement goes before all
     assert lake.execute("CHECK LAKE").fetchall() == []
+
+
+def test_the_longest_retention_of_all_branches_counts(lake: Any) -> None:
+    lake.execute("SET inline_rows = 0; SET retention_hours = 0; CREATE TABLE t (a INTEGER); CREATE TABLE u (a INTEGER)")
+    for table in ("t", "u"):
+        lake.execute(f"INSERT OVERWRITE {table} SELECT 1; INSERT OVERWRITE {table} SELECT 2")
+    lake.execute("CREATE BRANCH dev; USE BRANCH dev; ALTER TABLE t SET (retention_hours = 1000); USE BRANCH main")
+    assert lake.execute("VACUUM t").fetchone()[2:4] == (0, 0)
+    assert lake.execute("VACUUM DRY RUN").fetchone()[2:4] == (0, 1)
+    assert lake.execute("VACUUM").fetchone()[2:4] == (0, 1)
+    lake.execute("DROP BRANCH dev")
+    assert lake.execute("VACUUM").fetchone()[3] == 1
+    assert lake.execute("CHECK LAKE").fetchall() == []

@@ -20,7 +20,12 @@ from lakelite.storage.locks import CommitLock
 
 EACH_STATEMENT = ("head", "effects", "newest", "oldest_kept", "fragments", "fragments_born", "fragments_gone", "statistics", "vectors")
 EACH_COMMIT = ("winners", "row_counts", "snapshot_of_transaction", "inline_rows", "end_fragment", "end_vector", "end_columns", "add_snapshot")
-GROWING = ("snapshots", "effects", "fragments", "fragment_statistics", "deletion_vectors", "inline_rows", "columns", "tables", "table_names")
+EACH_HEAD = ("schemas", "tables", "columns", "constraints", "views", "comments", "options", "partition_keys", "torn_tables")
+GROWING = (
+    "snapshots", "effects", "fragments", "fragment_lives", "fragment_statistics", "deletion_vectors", "inline_rows", "columns", "tables", "table_lives",
+    "table_names", "schema_lives", "constraints", "views", "comments", "table_options", "partition_keys",
+)  # fmt: skip
+COPIES = tuple(name for name in queries() if name.startswith("copy_"))
 
 
 class Failing:
@@ -116,7 +121,7 @@ def plan(query: str) -> list[str]:
     return [row[3] for row in rows]
 
 
-@pytest.mark.parametrize("query", [*EACH_STATEMENT, *EACH_COMMIT, "snapshot_at_time", "branch_states"])
+@pytest.mark.parametrize("query", [*EACH_STATEMENT, *EACH_COMMIT, *EACH_HEAD, *COPIES, "snapshot_at_time", "branch_states"])
 def test_no_growing_table_is_read_as_a_whole(query: str) -> None:
     steps = plan(query)
     assert not [s for s in steps if re.match(rf"SCAN ({'|'.join(GROWING)}|[a-z])\b", s)], steps
@@ -156,3 +161,13 @@ def test_every_named_query_can_be_prepared() -> None:
     for name, sql in queries().items():
         assert connection.execute(f"EXPLAIN {sql}", dict.fromkeys(re.findall(r":(\w+)", sql))).fetchall(), name
     connection.close()
+
+
+def test_the_head_of_a_branch_is_one_read(catalog: Catalog) -> None:
+    """Between two, the branch might be dropped, and its snapshots removed."""
+    read: list[str] = []
+    catalog._sqlite.set_trace_callback(read.append)
+    assert catalog.head() == 0
+    with pytest.raises(OperationalError, match="was dropped"):
+        catalog.head(7)
+    assert len(read) == 2
