@@ -70,7 +70,8 @@ def meet(tx: Transaction, catalog: Catalog) -> Step:
     statement = "; ".join(without_leading_comments(entry.call.text) for entry in tx.log)
     won = _winners(catalog, tx.base.snapshot_id, head.snapshot_id) if head is not tx.base else []
     candidate = _candidate(tx, head, won, statement)
-    if won and won[0].parent_id != tx.base.snapshot_id:
+    line = [tx.base.snapshot_id, *(winner.snapshot_id for winner in won)]
+    if [winner.parent_id for winner in won] != line[:-1] or line[-1] != head.snapshot_id:
         return Step(head, head.namespace, candidate, won, _expired(tx, statement))
     verdict = resolve.verdict(candidate, won, head.namespace)
     if won:
