@@ -216,7 +216,8 @@ def test_parameters(con: Any) -> None:
 def test_the_past_and_the_callers_tables_as_sources(con: Any) -> None:
     version = con.last_commit.snapshot_id
     con.execute("DELETE FROM z.s")
-    assert con.execute(f"UPDATE t SET b = s.v FROM z.s AT (VERSION => {version}) s WHERE a = s.k RETURNING b").fetchall() == [("s1",), ("s2",)]
+    changed = con.execute(f"UPDATE t SET b = s.v FROM z.s AT (VERSION => {version}) s WHERE a = s.k RETURNING b").fetchall()
+    assert sorted(changed) == [("s1",), ("s2",)]
     import pyarrow as pa
 
     keys = pa.table({"k": [1, 3]})  # noqa: F841  (named in SQL)
