@@ -233,8 +233,8 @@ def test_keys_are_found_in_files_with_deleted_rows_and_other_ranges(con: Any) ->
     con.execute("DELETE FROM t WHERE k % 2 = 0")
     con.execute("INSERT INTO t SELECT range, '' FROM range(0, 5000, 2)")
     for k in (0, 1, 2500, 4999):
-        with pytest.raises(IntegrityError, match=r'"k: \?1"'):
-            con.execute("INSERT INTO t VALUES (?, 'x')", (k,))
+        with pytest.raises(IntegrityError, match=f'"k: {k}"'):
+            con.execute(f"INSERT INTO t VALUES ({k}, 'x')")
     con.execute("OPTIMIZE t")
     with pytest.raises(IntegrityError):
         con.execute("INSERT INTO t SELECT range, '' FROM range(4999, 6000)")
