@@ -352,7 +352,7 @@ class SerializableInterleavings(Interleavings):
     level = "serializable"
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(700)
 @pytest.mark.parametrize("machine", [Interleavings, SerializableInterleavings])
 def test_interleavings_are_as_one_after_the_other(machine: type[Interleavings]) -> None:
     pairs.clear()
@@ -361,7 +361,7 @@ def test_interleavings_are_as_one_after_the_other(machine: type[Interleavings]) 
     wanted = {(m, w) for m in ("append", "delete", "update") for w in ("append", "delete", "update")}
     met: set[tuple[str, str]] = set()
     flushed = False
-    for _ in range(4):  # what is drawn is random: what has to be reached is drawn for a little longer where it was not
+    for _ in range(8):  # what is drawn is random: what has to be reached is drawn for a little longer where it was not
         try:
             run_state_machine_as_test(machine, settings=checks)
         except BaseException:
