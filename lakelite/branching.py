@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from lakelite import landing
@@ -94,9 +95,18 @@ def _time(microseconds: int) -> Any:
     return datetime.fromtimestamp(microseconds / 1_000_000, UTC).replace(tzinfo=None)
 
 
-def _create_branch(lake: Lake, operation: bs.CreateBranch, call: Call) -> None:
+@contextmanager
+def _reader(lake: Lake) -> Iterator[Transaction]:
+    """A transaction that only looks; what it reads stays until the end of the block."""
     seen = lake.start(explicit=False, isolation=lake.settings.isolation, read_only=True)
     try:
+        yield seen
+    finally:
+        lake.unpin(seen)
+
+
+def _create_branch(lake: Lake, operation: bs.CreateBranch, call: Call) -> None:
+    with _reader(lake) as seen:
         base = _base(lake, seen, operation, call)
         with lake.locked():
             _check_whole(lake, base, operation, call)
@@ -110,8 +120,6 @@ def _create_branch(lake: Lake, operation: bs.CreateBranch, call: Call) -> None:
             }  # fmt: skip
             with lake.catalog.transaction("making a branch") as writer:
                 branches.create(writer, operation.name, base, made)
-    finally:
-        lake.unpin(seen)
 
 
 def _base(lake: Lake, seen: Transaction, operation: bs.CreateBranch | bs.CreateTag, call: Call) -> int:
@@ -156,8 +164,7 @@ def _drop_branch(lake: Lake, operation: bs.DropBranch, call: Call) -> None:
 
 
 def _create_tag(lake: Lake, operation: bs.CreateTag, call: Call) -> None:
-    seen = lake.start(explicit=False, isolation=lake.settings.isolation, read_only=True)
-    try:
+    with _reader(lake) as seen:
         version = _base(lake, seen, operation, call)
         with lake.locked():
             _check_whole(lake, version, operation, call)
@@ -167,8 +174,6 @@ def _create_tag(lake: Lake, operation: bs.CreateTag, call: Call) -> None:
                 raise _taken("tag", operation, call)
             with lake.catalog.transaction("making a tag") as writer:
                 writer.run("add_tag", name=operation.name, snapshot=version, now_us=committing.now_us())
-    finally:
-        lake.unpin(seen)
 
 
 def _drop_tag(lake: Lake, operation: bs.DropTag, call: Call) -> None:

@@ -7,7 +7,6 @@ leaves it as it is: errors are ours, with the cause chained.
 from __future__ import annotations
 
 import os
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
@@ -16,8 +15,8 @@ from typing import Any
 
 import duckdb
 
-from lakelite import branching, duckdb_view, landing, standalone
-from lakelite.batches import Batches, Guard
+from lakelite import branching, landing, standalone
+from lakelite.batches import Batches
 from lakelite.errors import Error, InterfaceError, ProgrammingError
 from lakelite.lake import Lake
 from lakelite.language import statements as st
@@ -29,10 +28,10 @@ from lakelite.mapping.withheld import withhold
 from lakelite.model import Isolation
 from lakelite.opening import Opened
 from lakelite.parameters import Parameters, explain_colon, names_of, path_of, text_of, values_of, values_of_sets
+from lakelite.readings import Readings
 from lakelite.results import Message, Result
 from lakelite.scripts import Script, Where
 from lakelite.settings import level_named
-from lakelite.storage.engine import stop
 from lakelite.storage.foreign import Rows, Variables
 from lakelite.storage.locks import refuse_fork
 from lakelite.storage.temporary import NOTHING, Temporaries
@@ -45,7 +44,6 @@ from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.views import sound
 from lakelite.transfer import export, take_in
 
-_Again = Callable[[int], Batches] | None
 _UNLIMITED = nullcontext()
 _LEAVE_THE_BLOCK = "leave the block to commit what it did, or raise an exception in it to roll it back"
 
@@ -63,8 +61,7 @@ class Session:
         self._tx: Transaction | None = None
         self._blocks: set[object] = set()
         self._where = Where("")
-        self._results: weakref.WeakSet[Result | Batches] = weakref.WeakSet()
-        self._views: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
+        self._readings = Readings(self.lake, self._limited)
         self._watch = Watch()
         self._closed = False
         self._is_confined = False
@@ -352,14 +349,9 @@ class Session:
                 return Result(None, rowcount=done.rowcount, messages=landing.noted(tx))
             snapshot = min([tx.first_base, *tx.execution.pinned])
             again = None if done.again is None else partial(self._stream, tx, done.again, snapshot, text, self._where)
-            result = self._opened(tx, done.rows, text, [snapshot], again)
+            result = self._readings.result(tx, done.rows, text, self._where, [snapshot], again)
             result.messages += landing.noted(tx)
             return result
-
-    def _opened(self, tx: Transaction, cursor: duckdb.DuckDBPyConnection, text: str, snapshots: Sequence[int], again: _Again = None) -> Result:
-        result = Result.of_query(cursor, self._reading(cursor, text, self._where), self._kept(tx, cursor, snapshots), again)
-        self._results.add(result)
-        return result
 
     def _stream(self, tx: Transaction, again: Callable[[int], Stream], snapshot: int, text: str, where: Where, rows_per_batch: int) -> Batches:
         """A query once more, as Arrow batches; its result has to be open still, which keeps the snapshot."""
@@ -369,60 +361,19 @@ class Session:
                     stream = again(rows_per_batch)
             except Exception as error:
                 reraise(error, text, self._names(), where.place)
-            batches = Batches(stream.reader, self._reading(stream.cursor, text, where), self._kept(tx, stream.cursor, [snapshot], stream.pinned))
-            self._results.add(batches)
-            return batches
-
-    def _kept(self, tx: Transaction, cursor: duckdb.DuckDBPyConnection, snapshots: Sequence[int], pinned: Sequence[int] = ()) -> Callable[[], None]:
-        """Pins `snapshots` for what is read from a cursor; the function that frees them, those that are `pinned` already, and the cursor."""
-        lake = self.lake
-        for snapshot in snapshots:
-            lake.lease.pin(snapshot)
-        tx.reading(cursor)
-
-        def release() -> None:
-            if os.getpid() != self._owner_pid:
-                return  # in a forked child nothing of it is the child's
-            lake.engine.drop(cursor)
-            for snapshot in (*snapshots, *pinned):
-                lake.lease.unpin(snapshot)
-            tx.released(cursor)
-
-        return release
+            return self._readings.batches(tx, stream, text, where, snapshot)
 
     def streamed(self, result: Result) -> Result:
         """The rows that are left of a result whose rows are held, as a result that DuckDB streams."""
         with self.exclusive(exports=True), mapped():
-            engine = self.lake.engine
-            cursor = engine.cursor_over(result.columns or (), result.fetch(None))
-            streamed = Result.of_query(cursor, self._reading(cursor, "", Where("")), lambda: engine.drop(cursor))
-            self._results.add(streamed)
-            return streamed
+            return self._readings.streamed(result)
 
     def open_duckdb(self) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection of its own with the lake's tables as views, at the snapshot that a transaction reads now."""
         with self.exclusive(), mapped():
             if self._is_confined:
                 raise InterfaceError("a connection in safe mode gives no DuckDB connection", hint="open the lake without it")
-            view = duckdb_view.open_view(self.lake, None if self._tx is None else self._tx.base)
-            self._views.add(view)
-            return view
-
-    def _reading(self, cursor: duckdb.DuckDBPyConnection, text: str, where: Where) -> Guard:
-        """What the rows of a query are read in, by any thread."""
-        settings = self.lake.settings
-
-        def guarded(read: Callable[[], Any]) -> Any:
-            refuse_fork(self._owner_pid)
-            try:
-                if settings.limits.statement_timeout_ms:
-                    with self._limited(lambda: lambda: stop(cursor)):
-                        return read()
-                return read()
-            except Exception as error:
-                reraise(error, text, place=where.place)
-
-        return guarded
+            return self._readings.connection(None if self._tx is None else self._tx.base)
 
     def _change(self, statement: st.Statement, sets: Sequence[Mapping[str, Any]]) -> Result:
         operation = statement.operation
@@ -437,7 +388,9 @@ class Session:
                 self._watch.check()
             messages = [] if tx.explicit else self._land(tx)
             saved = tx.log[-1].returned
-            result = Result(None) if saved is None else self._opened(tx, self.lake.engine.cursor_of(saved), statement.text, [])
+            result = Result(None)
+            if saved is not None:
+                result = self._readings.result(tx, self.lake.engine.cursor_of(saved), statement.text, self._where, [])
             result.rowcount, result.messages = count if tx.explicit else tx.final_count(count), landing.noted(tx) + messages
             return result
 
@@ -521,4 +474,4 @@ class Session:
             tx, self._tx = self._tx, None
             self._closed = True
             first: list[Callable[[], None]] = [] if tx is None else [tx.discard]
-            self.lake.close([*first, *(one.close for one in [*self._results, *self._views])])
+            self.lake.close([*first, *self._readings.closers()])

@@ -295,12 +295,7 @@ def link_data_file(paths: LakePaths, table_id: int, file_name: str, new_name: st
     """
     old, new = paths.data_file(table_id, file_name), paths.data_file(table_id, new_name)
     try:
-        try:
-            os.link(old, new, follow_symlinks=False)
-        except OSError as exc:
-            if exc.errno not in _NO_LINKS:
-                raise
-            shutil.copyfile(old, new, follow_symlinks=False)
+        _link(old, new)
     except BaseException as exc:
         remove_data_file(paths, table_id, new_name)
         if isinstance(exc, OSError):
@@ -318,17 +313,22 @@ def take_data_file(paths: LakePaths, table_id: int, source: str, new_name: str) 
         old = Path(source).resolve(strict=True)
         if not old.is_file():
             raise OperationalError(f"{source} is no regular file, and cannot be adopted")
-        try:
-            os.link(old, new, follow_symlinks=False)
-        except OSError as exc:
-            if exc.errno not in _NO_LINKS:
-                raise
-            shutil.copyfile(old, new, follow_symlinks=False)
+        _link(old, new)
     except BaseException as exc:
         remove_data_file(paths, table_id, new_name)
         if isinstance(exc, OSError):
             raise os_error(exc, f"adopt the file {source}") from exc
         raise
+
+
+def _link(old: Path, new: Path) -> None:
+    """A second name for a file, or a copy where the file system has no links, or no more of this file."""
+    try:
+        os.link(old, new, follow_symlinks=False)
+    except OSError as exc:
+        if exc.errno not in _NO_LINKS:
+            raise
+        shutil.copyfile(old, new, follow_symlinks=False)
 
 
 def _open_folder(paths: LakePaths, table_id: int) -> int:
