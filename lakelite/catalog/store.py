@@ -47,7 +47,7 @@ class Catalog:
             except sqlite3.ProgrammingError as error:
                 raise InternalError(f"the catalog was used wrongly: {error}") from error
             except OverflowError as error:
-                raise DataError("a number is too large: the catalog holds whole numbers of 64 bits") from error
+                raise DataError("a number is too large: the catalog holds whole numbers of 64 bits", hint="give a smaller number") from error
             except UnicodeError as error:
                 raise OperationalError("the catalog is damaged: it holds text that is none", hint="restore the lake from a copy") from error
             except sqlite3.Error as error:
