@@ -70,7 +70,7 @@ def values_of_sets(statement: st.Statement, parameter_sets: Sequence[Parameters]
     return found
 
 
-def path_of(operation: st.Export | st.Import, values: Mapping[str, Any]) -> Path:
+def path_of(operation: st.Export | st.Import | st.Backup, values: Mapping[str, Any]) -> Path:
     """The path that a statement names, or that is the value of its parameter; ProgrammingError if that is none."""
     path = operation.path if operation.path is not None else values[operation.parameter or ""]
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):

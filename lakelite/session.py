@@ -165,6 +165,9 @@ class Session:
                 return self._optimize(operation, call)
             case st.Export() | st.Import():
                 return self._transfer(operation, values)
+            case st.Backup():
+                with self._limited(self.lake.engine.stopper):
+                    return standalone.back_up(self.lake, self._tx, path_of(operation, values), self._watch.check_stopped)
             case st.Query() | st.CopyTo():
                 return self._query(statement, values)
             case st.MergeBranch():

@@ -112,6 +112,14 @@ class Catalog:
             except sqlite3.Error as error:
                 raise catalog_error(error, "checkpointing it") from error
 
+    def copy_to(self, path: Path) -> None:
+        """A whole copy, in a new file that is not durable yet. Under the commit lock it is of the newest snapshot."""
+        with self._lock:
+            try:
+                self._sqlite.execute("VACUUM INTO ?", (str(path),))
+            except sqlite3.Error as error:
+                raise catalog_error(error, "copying it") from error
+
     # What a snapshot holds.
 
     def head(self, branch_id: int = MAIN_BRANCH_ID) -> int:
