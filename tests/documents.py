@@ -88,20 +88,24 @@ def run_sql(parts: tuple[str, ...], directory: Path) -> int:
 
 
 def _check(connection: Any, statement: str, promised: str | None) -> None:
+    found, failure = _outcome(connection, statement)
+    if promised is not None and promised.startswith("error: "):
+        assert promised.removeprefix("error: ") in (failure or ""), f"{statement}\n{failure}"
+        return
+    assert failure is None, f"{statement}\n{failure}"
+    if promised is not None and promised.startswith("has: "):
+        assert promised.removeprefix("has: ") in found, f"{statement}\n{found}"
+    elif promised is not None:
+        assert found == promised, f"{statement}\n{found}"
+
+
+def _outcome(connection: Any, statement: str) -> tuple[str, str | None]:
+    """The rows as text, and the error's text if it failed."""
     try:
         cursor = connection.execute(statement)
-        found = str(cursor.fetchall()) if promised is not None else ""
+        return ("" if cursor.description is None else str(cursor.fetchall())), None
     except lakelite.Error as error:
-        assert promised is not None, f"{statement}\n{error}"
-        assert promised.startswith("error: "), f"{statement}\n{error}"
-        assert promised.removeprefix("error: ") in str(error), f"{statement}\n{error}"
-        return
-    if promised is None:
-        return
-    if promised.startswith("has: "):
-        assert promised.removeprefix("has: ") in found, f"{statement}\n{found}"
-    else:
-        assert found == promised, f"{statement}\n{found}"
+        return "", str(error)
 
 
 def run_python(code: str) -> None:
