@@ -10,7 +10,7 @@ import pytest
 
 ROOT = documents.ROOT
 COMMANDS = ["pip install . && lakelite demo", "pip install '.[test]' && pytest"]
-RENDER = "sphinx-build -C -D extensions=myst_parser -D root_doc=index -D myst_heading_anchors=3 -D suppress_warnings=toc lakelite/docs html"
+RENDER = "sphinx-build -C -D extensions=myst_parser -D root_doc=index -D myst_heading_anchors=3 -D suppress_warnings=toc,misc lakelite/docs html"
 SESSIONS = [(f"{path.stem}:{block.line}", block) for path in documents.DOCUMENTS for block in documents.blocks(path)]
 
 
