@@ -14,7 +14,7 @@ from typing import Any
 
 import lakelite
 from lakelite import errors, settings
-from lakelite.__main__ import _parser
+from lakelite.__main__ import EPILOG, _parser
 from lakelite.bounds import _BOUNDS, _CHOICES, TABLE_OPTIONS
 from lakelite.interfaces.commands.registry import COMMANDS
 from lakelite.language.refusals import BY_FIRST_WORDS, CREATED
@@ -37,6 +37,10 @@ def options_of_the_command_line() -> str:
             yield names, str(action.help)
 
     return table("option | what it does", rows())
+
+
+def end_of_help() -> str:
+    return "\n".join(f"- {line}" for line in EPILOG.splitlines() if line)
 
 
 def commands() -> str:
@@ -181,6 +185,7 @@ def _about(name: str, value: Any) -> str:
 
 PARTS: dict[str, Callable[[], str]] = {
     "options of the command line": options_of_the_command_line,
+    "end of --help": end_of_help,
     "commands": commands,
     "limits": limits,
     "settings of the connection": settings_of_the_connection,

@@ -65,3 +65,11 @@ def test_links_lead_somewhere(path: Path) -> None:
 def test_every_page_is_in_the_index() -> None:
     linked = set(re.findall(r"\((\w+\.md)\)", (documents.GUIDE / "index.md").read_text(encoding="utf-8")))
     assert linked == {page.name for page in documents.PAGES} - {"index.md"}
+
+
+def test_the_readme_compares_as_the_guide_does() -> None:
+    """Its tables of others are rows of the guide's."""
+    readme, guide = ((path.read_text(encoding="utf-8")) for path in (ROOT / "README.md", documents.GUIDE / "compared.md"))
+    compared = [line.replace("](lakelite/docs/", "](") for line in readme.splitlines() if line.startswith("| ")]
+    assert len(compared) > 8
+    assert [line for line in compared if line not in guide.splitlines()] == []
