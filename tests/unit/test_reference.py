@@ -12,6 +12,7 @@ import pytest
 import reference
 
 import lakelite
+from lakelite import errors
 from lakelite.bounds import TABLE_OPTIONS
 from lakelite.catalog.system import VIEWS
 from lakelite.interfaces import topics
@@ -75,6 +76,12 @@ def test_errors_are_told() -> None:
     classes = [one for one, _ in reference._classes(lakelite.Error)]
     assert {topic.title for topic in of(topics.ERROR)} == {"Warning", *(one.__name__ for one in classes)}
     assert {topic.names[1] for topic in of(topics.ERROR) if len(topic.names) > 1} == {one.sqlstate for one in classes} - {None}
+
+
+def test_kinds_of_conflicts_are_told() -> None:
+    table = re.search(r"^\| kind \|.*\n\|---.*\n((?:\|.*\n)+)", TEXTS["concurrency"], re.MULTILINE)
+    assert table is not None
+    assert tuple(re.findall(r"^\| ([\w ]+) \|", table[1], re.MULTILINE)) == get_args(errors.ConflictKind)
 
 
 def test_all_public_names_are_told() -> None:
