@@ -10,6 +10,7 @@ from lakelite.errors import NotSupportedError, ProgrammingError
 from lakelite.interfaces.commands import layout, look, past, work
 from lakelite.interfaces.commands.command import Command
 from lakelite.mapping.names import did_you_mean
+from lakelite.resources import folder
 
 if TYPE_CHECKING:
     from lakelite.interfaces.runner import Runner
@@ -87,8 +88,9 @@ def _listed(columns: int) -> list[str]:
     lines = [f"  {command.title:<24} {command.about}" for command in COMMANDS]
     statements = ", ".join(topic.title for topic in topics() if topic.kind == STATEMENT)
     behind = ".help and a name explains a command, a statement, a setting, a view of schema lake, or an error. Statements:"
+    guide = f"  The whole guide is in {folder('docs')}; index.md is its first page."
     filled = (textwrap.fill(text, columns, initial_indent="  ", subsequent_indent="  ") for text in (behind, statements))
-    return [_HEAD, *lines, "", *filled]
+    return [_HEAD, *lines, "", *filled, guide]
 
 
 def _quit(runner: Runner, argument: str) -> int:
