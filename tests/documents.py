@@ -5,6 +5,7 @@
     python    runs; what `print(…)  # text` prints is `text`
     console   lines that begin with `$ ` run in a shell, and the lines below each are what it prints
     sh        commands that set something up; a test of their own looks after them
+    ipython   cells of a notebook; the tests of the notebook run them
     text      no code: the form of a statement, a picture, another product
 
 `sql continued` goes on where the block of SQL before it in the text ended.
@@ -30,7 +31,7 @@ ROOT = Path(__file__).parents[1]
 GUIDE = Path(lakelite.__file__).parent / "docs"
 PAGES = sorted(GUIDE.glob("*.md"))
 DOCUMENTS = [ROOT / "README.md", *PAGES]
-LANGUAGES = ("sql", "python", "console", "sh", "text")
+LANGUAGES = ("sql", "python", "console", "sh", "ipython", "text")
 _BLOCK = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _STATEMENT = re.compile(r"(.+?);[ ]*(?:\s*-->[ ]*([^\n]*)|--[^\n]*)?$\s*", re.DOTALL | re.MULTILINE)
 _SWITCH = re.compile(r"^-- (\w+):\n", re.MULTILINE)
