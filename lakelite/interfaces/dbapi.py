@@ -118,6 +118,7 @@ class Connection:
         self._blocks = threading.RLock()
 
     def cursor(self) -> Cursor:
+        """A new cursor, without a result. InterfaceError: the connection is closed."""
         self._session.check_usable()
         self.messages.clear()
         return Cursor(self, self._session)
@@ -192,6 +193,7 @@ class Connection:
 
     @property
     def autocommit(self) -> bool:
+        """Whether each statement commits by itself; can be switched on while no transaction is open."""
         return self._session.autocommit
 
     @autocommit.setter
@@ -204,6 +206,7 @@ class Connection:
 
     @property
     def in_transaction(self) -> bool:
+        """Whether a transaction is open, by BEGIN or, without autocommit, by a statement."""
         return self._session.in_transaction
 
     @property
