@@ -317,7 +317,11 @@ def test_key_filters_that_are_not_used_are_information(keyed: Path, damage: Call
         ([f"DELETE FROM columns WHERE {_K}"], "table ", "neither columns nor a query"),
         ([f"DELETE FROM columns WHERE name = 'c' AND {_K}"], "table ", "a constraint is of a column"),
         (["DELETE FROM columns WHERE name = 'f' AND branch_id = 1"], "table ", "a comment is of a column"),
-        (["UPDATE columns SET end_snapshot_id = begin_snapshot_id + 1 WHERE name = 'd' AND branch_id = 1"], "table ", "a field inside is of a column"),
+        (
+            ["UPDATE columns SET end_snapshot_id = begin_snapshot_id + 1 WHERE name = 'd' AND branch_id = 1"],
+            "table ",
+            "a field inside is of a column",
+        ),
         (["UPDATE table_names SET name = 'K' WHERE name = 'v' AND branch_id = 1"], "table ", "its name is also that of table"),
         (["UPDATE fragment_lives SET table_id = table_id + 1 WHERE branch_id = 1"], "fragment ", "says that it is of table"),
         (["UPDATE snapshots SET branch_id = 9 WHERE branch_id = 2"], "snapshot ", "its branch 9"),
