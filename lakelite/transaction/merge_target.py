@@ -23,7 +23,7 @@ from lakelite.storage.statistics import INTEGERS, holding_any
 from lakelite.transaction import changes as ch
 from lakelite.transaction import key_lookup
 from lakelite.transaction.execution import Call, Execution
-from lakelite.transaction.source import Reads, render, used_values
+from lakelite.transaction.source import Reads, execute, render, used_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,6 +55,22 @@ def source_of(execution: Execution, name: str, table: str) -> Source:
     collated = " COLLATE" if " COLLATE " in sql.upper() else ""
     types = (f"{type_}{collated}" if type_ == "VARCHAR" else str(type_) for type_ in found.types)
     return Source(name, table, dict(zip(found.columns, types, strict=True)))
+
+
+def merged(execution: Execution, ctes: str, source: str, names: Iterable[str], call: Call) -> tuple[str, ...]:
+    """Those of the names of columns, folded, that USING or NATURAL has merged in a join: DuckDB takes a name alone for them, whatever else has it."""
+    if "join" not in source.lower():
+        return ()
+
+    def wins(name: str) -> bool:
+        text = f"EXPLAIN {ctes} SELECT {quote(name)} FROM (SELECT NULL AS {quote(name)}) AS _lake_other, {source}"
+        try:
+            execute(execution.engine.work, text, call.values).fetchall()
+        except duckdb.BinderException:
+            return False
+        return True
+
+    return tuple(name for name in sorted(names) if wins(name))
 
 
 def matched(execution: Execution, state: TableState, target: str, source: Source, on: str | Iterable[str]) -> list[Fragment]:
