@@ -21,7 +21,7 @@ from lakelite.language import statements as st
 from lakelite.language.parse import mentions
 from lakelite.language.tokens import lex, unquote
 from lakelite.mapping.names import did_you_mean, listed
-from lakelite.model import ROW_ID_FIELD, Column, Conjunct, Fragment, Table, fold, quote
+from lakelite.model import DATABASE, ROW_ID_FIELD, Column, Conjunct, Fragment, Table, fold, quote
 from lakelite.storage import fragment as fragments
 from lakelite.storage.scan import Addressed
 from lakelite.storage.statistics import candidates
@@ -283,7 +283,7 @@ def of_target(text: str, table: Table, alias: str | None) -> str:
 
 
 def unqualified(text: str, schema: str, table: str) -> str:
-    """`text` with schema.table.column written as table.column."""
+    """`text` with schema.table.column, or the same behind the name of the database, written as table.column."""
     if quote(schema)[1:-1].lower() not in text.lower():
         return text
     tokens = lex(text)
@@ -292,9 +292,10 @@ def unqualified(text: str, schema: str, table: str) -> str:
     names = [fold(unquote(text[t.start : t.end])) if t.kind in ("word", "quoted") else t.word for t in tokens]
     wanted = [fold(schema), ".", fold(table), "."]
     kept, position = "", 0
-    for i, token in enumerate(tokens):
-        if names[i : i + 4] == wanted and names[i - 1 : i] != ["."]:
-            kept, position = kept + text[position : token.start], tokens[i + 2].start
+    for i in range(len(tokens)):
+        first = i - 2 if names[max(i - 2, 0) : i] == [DATABASE, "."] else i
+        if names[i : i + 4] == wanted and names[max(first - 1, 0) : first] != ["."]:
+            kept, position = kept + text[position : tokens[first].start], tokens[i + 2].start
     return kept + text[position:]
 
 
