@@ -13,7 +13,7 @@ One fragment after the other: memory follows the largest compaction's output, no
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lakelite import composition, deletion
@@ -24,11 +24,10 @@ from lakelite.errors import Error, InternalError, OperationalError
 from lakelite.maintenance import check_rows
 from lakelite.maintenance.findings import RESTORE, RESTORE_FILE, Finding, guarded
 from lakelite.maintenance.vacuum import orphans
-from lakelite.model import ROW_ID_FIELD, Fragment, Table, literal, quote
+from lakelite.model import ROW_ID_FIELD, Fragment, Table, literal
 from lakelite.storage import files
 from lakelite.storage.engine import Engine
 from lakelite.storage.files import LakePaths
-from lakelite.storage.partitions import values
 from lakelite.transaction.execution import Execution
 
 if TYPE_CHECKING:
@@ -47,8 +46,7 @@ def findings(execution: Execution) -> list[Finding]:
         for finding in _of_fragment(catalog, paths, engine, fragment):
             damaged.add(fragment.fragment_id)
             found.append(finding)
-    found += _of_partitions(catalog, engine, head, damaged)
-    found += check_rows.findings(execution, damaged)
+    found += dict.fromkeys(check_rows.findings(execution, damaged))  # a file may be found on several branches
     found += _of_vectors(catalog)
     found += _of_compositions(catalog, engine, head, {k: f for k, f in fragments.items() if k not in damaged})
     found += [
@@ -93,34 +91,6 @@ def _wrong_file(paths: LakePaths, engine: Engine, fragment: Fragment, file_name:
 
 def _counted(rows: int, fragment: Fragment) -> str:
     return f"it holds {rows} rows, the catalog says {fragment.row_count}"
-
-
-# Partitions.
-
-
-def _of_partitions(catalog: Catalog, engine: Engine, head: int, damaged: Collection[int]) -> Iterator[Finding]:
-    for table in catalog.namespace(head).tables.values():
-        if table.partitioning:
-            yield from guarded(f"table {table.qualified}", RESTORE, _of_partitioned(catalog, engine, table, head, damaged))
-
-
-def _of_partitioned(catalog: Catalog, engine: Engine, table: Table, head: int, damaged: Collection[int]) -> Iterator[Finding]:
-    state = catalog.table_state(table, head)
-    for fragment in state.fragments.values():
-        if fragment.partition and fragment.fragment_id not in damaged and (count := _rows_elsewhere(engine, state, fragment)):
-            name = f"data/{fragment.table_id}/{fragment.path}"
-            yield Finding("error", name, f"{count} of its {fragment.row_count} rows are not of the partition that it is said to hold", RESTORE)
-
-
-def _rows_elsewhere(engine: Engine, state: TableState, fragment: Fragment) -> int:
-    """How many rows of the fragment are of another partition; none where a column that divided is gone by now."""
-    columns = {c.field_id: quote(c.name) for c in state.table.columns}
-    if any(key.field_id not in columns for key, _ in fragment.partition):
-        return 0
-    scan = engine.addressed(state, [fragment], live_only=False)
-    wanted = ", ".join("NULL" if value is None else literal(value) for _, value in fragment.partition)
-    found = values(state.table, [key for key, _ in fragment.partition], columns)
-    return int(engine.run(f"SELECT count(*) FROM ({scan.sql}) WHERE {found} IS DISTINCT FROM [{wanted}]::VARCHAR[]")[0][0])
 
 
 # Deletion vectors.

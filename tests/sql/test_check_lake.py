@@ -239,7 +239,7 @@ def _constraint(kind: str, expression: str, *names: str) -> str:
         (_constraint("unique", "NULL", "b"), "5997 values of unique (b) in more than one row, 5997 too many"),
         (_constraint("primary key", "NULL", "b", "a"), "column b is of the primary key, and NULL in 12005 rows"),
         (_constraint("check", "'(c < 11999)'", "c"), "CHECK((c < 11999)) is false for 2 rows"),
-        (_constraint("check", "'(CAST(b AS INTEGER) > 0)'", "b"), "it cannot be read: could not convert 'b3000' to INTEGER"),
+        (_constraint("check", "'(CAST(b AS INTEGER) > 0)'", "b"), "it cannot be read: could not convert 'b"),
         (f"UPDATE columns SET nullable = 0 WHERE name = 'b' AND {_K}", "column b is NOT NULL, and NULL in 12005 rows"),
     ],
 )
@@ -249,6 +249,24 @@ def test_rows_that_break_what_their_table_promises(keyed: Path, statement: str, 
     assert [(row[0], row[1]) for row in found] == [("error", "table k")], found
     assert words in found[0][2], found
     assert found[0][3]
+
+
+def test_rows_of_another_branch(keyed: Path) -> None:
+    with lakelite.connect(keyed, autocommit=True, branch="dev") as con:
+        con.execute("INSERT INTO k SELECT 100_000, 'new', 100_000")
+    assert check(keyed) == []
+    edit(keyed, _constraint("unique", "NULL", "c").replace("branch_id = 1", "branch_id = 2").replace("']', 1, begin", "']', 2, begin"))
+    (wrong,) = check(keyed)
+    assert (wrong[1], wrong[2].partition(";")[0]) == (
+        "table k on branch dev",
+        "12000 values of unique (c) in more than one row, 12000 too many in all",
+    )
+    with lakelite.connect(keyed, autocommit=True) as con:
+        con.execute("INSERT INTO k SELECT 200_000, 'mine', 200_000")
+        one, _ = sorted((keyed / "data").glob("*/*.keys"))
+        one.unlink()
+        found = [row[:2] for row in con.execute("CHECK LAKE").fetchall()]
+        assert found == [("info", str(one.relative_to(keyed))), ("error", "table k on branch dev")]
 
 
 def test_what_to_do_names_the_rows(keyed: Path) -> None:
