@@ -7,7 +7,7 @@ view, a bitstring) can be kept for as long as the stamp is the same.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -59,6 +59,12 @@ class TableState:
     def defined_as(self, table: Table) -> TableState:
         """The same rows under another definition of the table."""
         return self if table == self.table else TableState(table, self.fragments, self.vectors, self.staged_rows)
+
+    def part(self, fragments: Iterable[Fragment]) -> TableState:
+        """The rows of some of its fragments."""
+        kept = {f.fragment_id: f for f in fragments}
+        vectors = {k: v for k, v in self.vectors.items() if k in kept}
+        return TableState(self.table, kept, vectors, {k: ipc for k, ipc in self.staged_rows.items() if k in kept})
 
     def without(self, positions: Mapping[int, BitMap]) -> TableState:
         """The state with those rows deleted as well."""

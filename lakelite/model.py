@@ -22,6 +22,7 @@ ZONED = "TIMESTAMP WITH TIME ZONE"
 MAIN_BRANCH = "main"
 MAIN_BRANCH_ID = 1
 MAIN_SCHEMA = "main"
+DATABASE = "memory"  # what current_database() says: DuckDB's name of the one that holds the lake's tables
 RESERVED_SCHEMA = "lake"
 SYSTEM_SCHEMAS = frozenset({RESERVED_SCHEMA, "information_schema", "pg_catalog"})
 ROW_ID_COLUMN = "_row_id"

@@ -163,8 +163,11 @@ def explain_commit(lake: Lake, tx: Transaction | None) -> Result:
 
 def _check_lake(lake: Lake) -> Result:
     """CHECK LAKE; one row per finding, none for a sound lake."""
-    with lake.head() as view:
-        found = check.findings(lake.catalog, lake.paths, lake.engine, view.snapshot_id)
+    seen = lake.start(explicit=False, isolation=lake.settings.isolation, read_only=True)
+    try:
+        found = check.findings(seen.execution)
+    finally:
+        lake.unpin(seen)
     return Result(tuple((name, "VARCHAR") for name in check.COLUMNS), rows=[(f.severity, f.object, f.finding, f.what_to_do) for f in found])
 
 

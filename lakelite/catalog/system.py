@@ -58,6 +58,10 @@ VIEWS = {
             "is_nullable BOOLEAN, column_default VARCHAR, field_id BIGINT, comment VARCHAR",
         ),
         _view(
+            "table_options",
+            "table_id BIGINT, schema_name VARCHAR, table_name VARCHAR, option_name VARCHAR, value VARCHAR, default_value VARCHAR, is_own BOOLEAN",
+        ),
+        _view(
             "fragments",
             "fragment_id BIGINT, table_name VARCHAR, storage VARCHAR, path VARCHAR, row_count BIGINT, deleted_count BIGINT, size_bytes BIGINT,"
             "first_snapshot_id BIGINT, schema_name VARCHAR, table_id BIGINT, partition VARCHAR",

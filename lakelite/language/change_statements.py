@@ -56,6 +56,22 @@ class Insert:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceItem:
+    """One table, query, file or function among sources. `name`: what its rows are called."""
+
+    name: str
+    sql: Sql
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The sources of an UPDATE or DELETE, and each of them; none where not all is understood."""
+
+    sql: Sql
+    items: tuple[SourceItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Delete:
     """`where`: the condition without the word WHERE. `row_local`: resolver.md section 1. `alias`: or None.
 
@@ -67,7 +83,7 @@ class Delete:
     where: Sql | None
     row_local: bool
     ctes: Sql | None
-    sources: Sql | None = None
+    sources: Sources | None = None
     returning: Sql | None = None
 
 
@@ -81,7 +97,7 @@ class Update:
     where: Sql | None
     row_local: bool
     ctes: Sql | None
-    sources: Sql | None = None
+    sources: Sources | None = None
     returning: Sql | None = None
 
 

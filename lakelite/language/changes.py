@@ -9,6 +9,7 @@ from bisect import bisect_left
 
 from lakelite.errors import ProgrammingError
 from lakelite.language.analyse import is_row_local
+from lakelite.language.merge_source import read_sources
 from lakelite.language.reader import QUERY_HEADS, Reader
 from lakelite.language.source import merged, plain_with_parameters, splice, splice_text, wrong
 from lakelite.language.statements import Assignment, CopyFrom, CopyTo, Delete, Insert, Name, OnConflict, Sql, Truncate, Update
@@ -95,7 +96,7 @@ def read_delete(reader: Reader, ctes: Sql | None) -> Delete:
     reader.expect("FROM")
     target = target_of(reader)
     alias = target_alias(reader)
-    sources = _sources(reader) if reader.accept("USING") else None
+    sources = read_sources(reader) if reader.accept("USING") else None
     first = reader.index
     where = _where(reader)
     row_local = sources is None and _row_local(reader, target, alias, first, where, ctes)
@@ -110,7 +111,7 @@ def read_update(reader: Reader, ctes: Sql | None) -> Update:
     reader.expect("SET")
     first = reader.index
     found = assignments(reader, target, alias, _CLAUSES)
-    sources = _sources(reader) if reader.accept("FROM") else None
+    sources = read_sources(reader) if reader.accept("FROM") else None
     where = _where(reader)
     row_local = sources is None and _row_local(reader, target, alias, first, where, ctes)
     return Update(target, alias, found, where, row_local, ctes, sources, returning_list(reader))
@@ -259,15 +260,6 @@ def target_alias(reader: Reader) -> str | None:
 
 def _where(reader: Reader) -> Sql | None:
     return reader.expression("RETURNING") if reader.accept("WHERE") else None
-
-
-def _sources(reader: Reader) -> Sql:
-    """The tables behind FROM or USING: up to WHERE or RETURNING. DuckDB binds them as they are, and says what is wrong in them."""
-    first = reader.index
-    reader.index = reader.scan(lambda index: reader.is_clause(index, "WHERE", "RETURNING"))
-    if reader.index == first:
-        raise reader.syntax_error("expected a table, a query in parentheses or a join")
-    return splice(reader.source, first, reader.index)
 
 
 def returning_list(reader: Reader) -> Sql | None:

@@ -19,17 +19,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a join: the name of its rows, and those of its columns."""
+    """One side of a join: the name of its rows, and those of its columns. `qualified`: a name alone may be a third one's."""
 
     name: str
     columns: Sequence[str]
+    qualified: bool = False
 
     def column(self, node: exp.Column, other: Side) -> str | None:
         """The name of the side's column that a reference means, if it surely is one of this side."""
         if node.args.get("db") is not None or any(fold(side.name) in map(fold, (*self.columns, *other.columns)) for side in (self, other)):
             return None  # perhaps a field of a struct column
         known = {fold(name): name for name in self.columns}
-        is_mine = fold(node.table) == fold(self.name) if node.table else fold(node.name) not in map(fold, other.columns)
+        alone_is_mine = not self.qualified and fold(node.name) not in map(fold, other.columns)
+        is_mine = fold(node.table) == fold(self.name) if node.table else alone_is_mine
         return known.get(fold(node.name)) if is_mine else None
 
 

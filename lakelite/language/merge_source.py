@@ -1,4 +1,5 @@
 """Where the source of a MERGE ends, and by which names its rows are known: a table, query, VALUES, file or function, or a join of such.
+And which such there are among the sources of an UPDATE or DELETE, a list of these.
 
     source  = item { [kind] JOIN item [ON condition | USING (columns)] }
     item    = ( "(" query ")" | "(" source ")" | VALUES … | 'file' | function | table [AT …] ) [[AS] alias [(columns)]] [TABLESAMPLE …]
@@ -9,11 +10,12 @@ What is inside stays the user's text. Promises: an error with its place for what
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from lakelite.errors import ProgrammingError
 from lakelite.language.reader import QUERY_HEADS, Reader
 from lakelite.language.source import splice
-from lakelite.language.statements import Name, Sql
+from lakelite.language.statements import Name, SourceItem, Sources, Sql
 from lakelite.language.tokens import unquote
 
 JOINED = "_lake_joined"
@@ -25,10 +27,11 @@ _WITHOUT_CONDITION = frozenset("CROSS NATURAL POSITIONAL".split())
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A name of rows, and whether that is an alias."""
+    """A name of rows, whether that is an alias, and from which token up to which they stand."""
 
     name: Name
     is_aliased: bool
+    place: tuple[int, int] | None = None
 
 
 def read_source(reader: Reader) -> tuple[Sql, Name, bool, tuple[Name, ...]]:
@@ -41,6 +44,28 @@ def read_source(reader: Reader) -> tuple[Sql, Name, bool, tuple[Name, ...]]:
     if len(known) == 1:
         return source, known[0].name, known[0].is_aliased, ()
     return source, Name(None, JOINED, known[0].name.offset), True, tuple(one.name for one in known)
+
+
+def read_sources(reader: Reader) -> Sources:
+    """The sources behind FROM or USING: up to WHERE or RETURNING. DuckDB binds them as they are, and says what is wrong in them."""
+    first = reader.index
+    reader.index = reader.scan(lambda index: reader.is_clause(index, "WHERE", "RETURNING"))
+    if reader.index == first:
+        raise reader.syntax_error("expected a table, a query in parentheses or a join")
+    within = Reader(replace(reader.source, tokens=reader.tokens[: reader.index]), first)
+    return Sources(splice(reader.source, first, reader.index), _items(within))
+
+
+def _items(reader: Reader) -> tuple[SourceItem, ...]:
+    """Each of a list of sources that ends the text; none where anything in it is not understood."""
+    try:
+        known = _joined(reader)
+        while reader.accept(","):
+            known += _joined(reader)
+        reader.finish()
+    except ProgrammingError:
+        return ()
+    return tuple(SourceItem(one.name.name, splice(reader.source, *one.place)) for one in known if one.place is not None)
 
 
 def _sees_condition(reader: Reader) -> bool:
@@ -81,7 +106,7 @@ def _skip_condition(reader: Reader) -> None:
 
 def _ends(reader: Reader, index: int) -> bool:
     """Whether the token is behind a condition or a sample."""
-    return reader.tokens[index].word in ("ON", "USING", "WHEN", ")") or _begins_join(reader, index)
+    return reader.tokens[index].word in ("ON", "USING", "WHEN", ")", ",") or _begins_join(reader, index)
 
 
 def _begins_join(reader: Reader, index: int) -> bool:
@@ -91,6 +116,7 @@ def _begins_join(reader: Reader, index: int) -> bool:
 
 
 def _item(reader: Reader) -> list[_Known]:
+    first = reader.index
     known = _relation(reader)
     if reader.accept("AS") or reader.sees_identifier():
         offset = known[0].name.offset
@@ -99,7 +125,7 @@ def _item(reader: Reader) -> list[_Known]:
             reader.columns()
     if reader.accept("TABLESAMPLE"):
         _skip_sample(reader)
-    return known
+    return [replace(one, place=(first, reader.index)) if one.place is None else one for one in known]
 
 
 def _skip_sample(reader: Reader) -> None:

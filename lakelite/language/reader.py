@@ -10,8 +10,9 @@ from collections.abc import Callable
 from lakelite.errors import NotSupportedError, ProgrammingError
 from lakelite.language.source import Source, splice, syntax_error, unsupported, wrong
 from lakelite.language.statements import Name, Sql
-from lakelite.language.tokens import NOT_NAMES, Token, unquote
+from lakelite.language.tokens import NOT_NAMES, Token, folded, unquote
 from lakelite.mapping.names import did_you_mean
+from lakelite.model import DATABASE
 
 QUERY_HEADS = frozenset("( SELECT WITH VALUES FROM TABLE PIVOT PIVOT_WIDER PIVOT_LONGER UNPIVOT SUMMARIZE DESCRIBE DESC".split())
 CHANGES = frozenset("INSERT UPDATE DELETE MERGE".split())
@@ -85,17 +86,18 @@ class Reader:
         return self._take_name()
 
     def name(self) -> Name:
-        """`table` or `schema.table`."""
-        offset = self.peek().start
-        first = self.identifier("the name of a table")
-        if not self.accept("."):
-            return Name(None, first, offset)
-        if self.peek().kind not in ("word", "quoted"):
-            raise self.syntax_error("expected the name of a table")
-        second = self._take_name()
-        if self.sees("."):
-            raise self.wrong("the name of a table has at most two parts, schema.table", "a name with a dot inside stands in double quotes")
-        return Name(first, second, offset)
+        """`table` or `schema.table`; in front of either may stand the name of the database, which DuckDB gives to all tables."""
+        offset, start = self.peek().start, self.index
+        parts = [self.identifier("the name of a table")]
+        while len(parts) < 3 and self.accept("."):
+            if self.peek().kind not in ("word", "quoted"):
+                raise self.syntax_error("expected the name of a table")
+            parts.append(self._take_name())
+        named = parts[1:] if len(parts) > 1 and folded(parts[0]) == DATABASE else parts
+        if len(named) > 2 or self.sees("."):
+            hint = "a connection is to one lake: leave the name of a database out"
+            raise self.wrong("the name of a table has at most two parts, schema.table", hint, start + 3)
+        return Name(named[0] if len(named) > 1 else None, named[-1], offset)
 
     def columns(self) -> tuple[str, ...]:
         """`(a, b, …)`: names only; a comma at the end may stand, as in DuckDB."""

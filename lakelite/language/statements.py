@@ -19,6 +19,8 @@ from lakelite.language.change_statements import MergeClause as MergeClause
 from lakelite.language.change_statements import MergeWhen as MergeWhen
 from lakelite.language.change_statements import OnConflict as OnConflict
 from lakelite.language.change_statements import RestoreTable as RestoreTable
+from lakelite.language.change_statements import SourceItem as SourceItem
+from lakelite.language.change_statements import Sources as Sources
 from lakelite.language.change_statements import Truncate as Truncate
 from lakelite.language.change_statements import Update as Update
 from lakelite.language.define_statements import Alteration as Alteration

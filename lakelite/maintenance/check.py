@@ -2,6 +2,7 @@
 
     catalog         rows that contradict each other
     fragments       each kept file or inline fragment: there, of its size and SHA-256, readable, with its number of rows
+    rows            what the definition of each table promises, and the filters of its keys (check_rows.py)
     vectors         each kept version: CRC, range, cardinality; a newer one never marks less
     partitions      every row of a fragment of the head that is said to hold one is of it
     compositions    they tile the output, and each output row has the row id of the source row that it is said to be
@@ -12,53 +13,40 @@ One fragment after the other: memory follows the largest compaction's output, no
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
-
-import duckdb
 
 from lakelite import composition, deletion
 from lakelite.catalog.store import Catalog
 from lakelite.composition import Composition, Unplaced
 from lakelite.contents import TableState
 from lakelite.errors import Error, InternalError, OperationalError
+from lakelite.maintenance import check_rows
+from lakelite.maintenance.findings import RESTORE, RESTORE_FILE, Finding, guarded
 from lakelite.maintenance.vacuum import orphans
-from lakelite.mapping.engine_errors import engine_error
-from lakelite.model import ROW_ID_FIELD, Fragment, Table, literal, quote
+from lakelite.model import ROW_ID_FIELD, Fragment, Table, literal
 from lakelite.storage import files
 from lakelite.storage.engine import Engine
 from lakelite.storage.files import LakePaths
-from lakelite.storage.partitions import values
+from lakelite.transaction.execution import Execution
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 COLUMNS = ("severity", "object", "finding", "what_to_do")
-_RESTORE = "restore the lake from a copy"
-_RESTORE_FILE = "restore the file from a copy of the lake"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """`severity`: error, where rows are or may become wrong or unreadable, or info."""
-
-    severity: str
-    object: str
-    finding: str
-    what_to_do: str
-
-
-def findings(catalog: Catalog, paths: LakePaths, engine: Engine, head: int) -> list[Finding]:
-    """Everything that is wrong. `head`: a snapshot that is pinned; what VACUUM removes meanwhile is no finding."""
-    found = [Finding("error", name, what, _RESTORE) for name, what in catalog.rows("contradictions")]
+def findings(execution: Execution) -> list[Finding]:
+    """Everything that is wrong. What VACUUM removes meanwhile is no finding: the snapshot that `execution` sees is pinned."""
+    catalog, paths, engine, head = execution.catalog, execution.paths, execution.engine, execution.view.snapshot_id
+    found = [Finding("error", name, what, RESTORE) for query in ("contradictions", "strays") for name, what in catalog.rows(query)]
     fragments = {row[0]: Fragment(*(*row[:8], bool(row[8]))) for row in catalog.rows("kept_fragments")}
     damaged: set[int] = set()
     for fragment in fragments.values():
         for finding in _of_fragment(catalog, paths, engine, fragment):
             damaged.add(fragment.fragment_id)
             found.append(finding)
-    found += _of_partitions(catalog, engine, head, damaged)
+    found += dict.fromkeys(check_rows.findings(execution, damaged))  # a file may be found on several branches
     found += _of_vectors(catalog)
     found += _of_compositions(catalog, engine, head, {k: f for k, f in fragments.items() if k not in damaged})
     found += [
@@ -70,18 +58,17 @@ def findings(catalog: Catalog, paths: LakePaths, engine: Engine, head: int) -> l
 # Fragments.
 
 
-def _of_fragment(catalog: Catalog, paths: LakePaths, engine: Engine, fragment: Fragment) -> Iterator[Finding]:
+def _of_fragment(catalog: Catalog, paths: LakePaths, engine: Engine, fragment: Fragment) -> list[Finding]:
     name = f"fragment {fragment.fragment_id}" if fragment.path is None else f"data/{fragment.table_id}/{fragment.path}"
-    try:
+    todo = RESTORE if fragment.path is None else RESTORE_FILE
+
+    def looking() -> Iterator[Finding]:
         wrong = _wrong_inline(catalog, fragment) if fragment.path is None else _wrong_file(paths, engine, fragment, fragment.path)
-    except Error as error:
-        wrong = error.message
-    except duckdb.InterruptException:
-        raise
-    except duckdb.Error as error:
-        wrong = f"it cannot be read: {engine_error(error, '').message}"
-    if wrong is not None and catalog.row("is_kept", fragment_id=fragment.fragment_id)[0]:
-        yield Finding("error", name, wrong, _RESTORE if fragment.path is None else _RESTORE_FILE)
+        if wrong is not None:
+            yield Finding("error", name, wrong, todo)
+
+    found = list(guarded(name, todo, looking()))
+    return found if found and catalog.row("is_kept", fragment_id=fragment.fragment_id)[0] else []
 
 
 def _wrong_inline(catalog: Catalog, fragment: Fragment) -> str | None:
@@ -106,32 +93,6 @@ def _counted(rows: int, fragment: Fragment) -> str:
     return f"it holds {rows} rows, the catalog says {fragment.row_count}"
 
 
-# Partitions.
-
-
-def _of_partitions(catalog: Catalog, engine: Engine, head: int, damaged: Collection[int]) -> Iterator[Finding]:
-    for table in catalog.namespace(head).tables.values():
-        if table.partitioning:
-            state = catalog.table_state(table, head)
-            for fragment in state.fragments.values():
-                if fragment.partition and fragment.fragment_id not in damaged and (count := _rows_elsewhere(engine, state, fragment)):
-                    name = f"data/{fragment.table_id}/{fragment.path}"
-                    yield Finding(
-                        "error", name, f"{count} of its {fragment.row_count} rows are not of the partition that it is said to hold", _RESTORE
-                    )
-
-
-def _rows_elsewhere(engine: Engine, state: TableState, fragment: Fragment) -> int:
-    """How many rows of the fragment are of another partition; none where a column that divided is gone by now."""
-    columns = {c.field_id: quote(c.name) for c in state.table.columns}
-    if any(key.field_id not in columns for key, _ in fragment.partition):
-        return 0
-    scan = engine.addressed(state, [fragment], live_only=False)
-    wanted = ", ".join("NULL" if value is None else literal(value) for _, value in fragment.partition)
-    found = values(state.table, [key for key, _ in fragment.partition], columns)
-    return int(engine.run(f"SELECT count(*) FROM ({scan.sql}) WHERE {found} IS DISTINCT FROM [{wanted}]::VARCHAR[]")[0][0])
-
-
 # Deletion vectors.
 
 
@@ -145,13 +106,13 @@ def _of_vectors(catalog: Catalog) -> Iterator[Finding]:
         try:
             vector = deletion.decode(deletion.Encoded(*version[0]), born)
         except InternalError as error:
-            yield Finding("error", name, error.message, _RESTORE)
+            yield Finding("error", name, error.message, RESTORE)
             continue
         if row_count is None or vector.row_count != row_count:
             said = "there is no such fragment" if row_count is None else f"its fragment has {row_count}"
-            yield Finding("error", name, f"it is of {vector.row_count} rows, but {said}", _RESTORE)
+            yield Finding("error", name, f"it is of {vector.row_count} rows, but {said}", RESTORE)
         if older is not None and older[0] == (fragment_id, branch_id) and not older[1].positions <= vector.positions:
-            yield Finding("error", name, f"it lacks rows that version {older[1].born} had marked: deleted rows came back", _RESTORE)
+            yield Finding("error", name, f"it lacks rows that version {older[1].born} had marked: deleted rows came back", RESTORE)
         older = ((fragment_id, branch_id), vector)
 
 
@@ -169,7 +130,7 @@ def _of_compositions(catalog: Catalog, engine: Engine, head: int, fragments: Map
         except (InternalError, OperationalError, Unplaced) as error:
             wrong = error.message if isinstance(error, Error) else str(error)
         if wrong is not None and catalog.row("is_kept", fragment_id=output)[0]:
-            yield Finding("error", f"composition of fragment {output}", wrong, _RESTORE)
+            yield Finding("error", f"composition of fragment {output}", wrong, RESTORE)
 
 
 def _without_columns(table_id: int) -> Table:

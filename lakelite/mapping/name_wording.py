@@ -11,6 +11,7 @@ from lakelite.mapping.words import Rule, Said, Words, offered, rule
 _CTE = re.compile(r"\b(\w+)\s+AS\s+(?:NOT\s+)?(?:MATERIALIZED\s+)?\(", re.IGNORECASE)
 _TARGET = re.compile(r"\b(?:INTO|OVERWRITE|TABLE)\s+(?:\w+\.)?\w+", re.IGNORECASE)
 _FORMATS = ("csv", "json", "parquet")
+_NO_ROWID = "rows of a lake have no such number: a key tells them apart, or row_number() OVER (…) in a query"
 _LISTS = "SHOW ALL TABLES lists the tables of this lake"
 
 
@@ -33,6 +34,8 @@ def _as_written(name: str, said: Said) -> str:
 def _no_column(found: re.Match[str], said: Said) -> Words:
     """DuckDB offers names as far as they look alike; the columns of the tables in the text are those that there are."""
     name = found[1]
+    if name.lower() == "rowid":
+        return Words(f'column "{name}" does not exist', _NO_ROWID, name)
     hint = did_you_mean(name, [*offered(found[2]), *_columns(said)])
     if hint is None and said.is_quoted:
         hint = _in_single_quotes(name)

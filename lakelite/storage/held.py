@@ -52,6 +52,7 @@ def fetch(
     answer = cursor.execute(sql, dict(parameters)) if parameters else cursor.execute(sql)
     rows = answer.fetchall() if most is None else answer.fetchmany(most + 1)
     if most is not None and len(rows) > most:
+        answer.abort()  # what is open keeps the cursor from being given a table of the caller's
         return None
     if most is not None:
         answer.fetchall()  # DuckDB is done with a statement only when its result has been read to the end

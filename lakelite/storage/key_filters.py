@@ -16,6 +16,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from lakelite.model import Fragment
@@ -26,6 +27,14 @@ from lakelite.storage.fingerprints import Fingerprints
 FILTERED_ROWS = 10_000
 """Files of fewer rows have no filter: to read their keys takes about as long as to ask one."""
 _HEAD = struct.Struct("<IQI")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFilters:
+    """What the file of a data file's filters holds: each by its tag, and whether nothing else is in it (it is damaged)."""
+
+    filters: Mapping[str, bytes | memoryview]
+    is_whole: bool
 
 
 class KeyFilters:
@@ -49,6 +58,17 @@ class KeyFilters:
         content = self._read(fragment).get(tag)
         return None if content is None else self._keep(fragment.path, tag, fingerprints.decode(content))
 
+    def stored(self, fragment: Fragment) -> StoredFilters | None:
+        """What there is on the disk, whatever is in memory; None: nothing that can be read."""
+        try:
+            with open(os.open(self._file(fragment), os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+                content = memoryview(file.read())
+        except OSError:
+            return None
+        found = list(_sound_ones(content))
+        length = sum(_HEAD.size + len(tag.encode()) + len(one) for tag, one in found)
+        return StoredFilters(dict(found), length == len(content) and bool(found))
+
     def add(self, fragment: Fragment, tag: str, filter_: Fingerprints) -> None:
         """Keeps a filter in memory and beside its data file."""
         assert fragment.path is not None
@@ -67,13 +87,10 @@ class KeyFilters:
         assert fragment.path is not None
         return self._paths.table_folder(fragment.table_id) / filters_file_name(fragment.path)
 
-    def _read(self, fragment: Fragment) -> dict[str, bytes | memoryview]:
+    def _read(self, fragment: Fragment) -> Mapping[str, bytes | memoryview]:
         """The filters of a data file by their tags; none where the file cannot be read."""
-        try:
-            with open(os.open(self._file(fragment), os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
-                return dict(_sound_ones(memoryview(file.read())))
-        except OSError:
-            return {}
+        found = self.stored(fragment)
+        return {} if found is None else found.filters
 
     def _write(self, fragment: Fragment, filters: Mapping[str, bytes | memoryview]) -> None:
         new = Path(self._scratch) / self._file(fragment).name

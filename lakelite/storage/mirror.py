@@ -119,8 +119,11 @@ def _named(namespace: Namespace) -> list[_Named]:
 def _constraints(named: Sequence[_Named]) -> str:
     nothing = ("", "", -1, "")
     rows = ", ".join(f"({literal(schema)}, {literal(table)}, {index}, {literal(name)})" for schema, table, index, name in named or [nothing])
-    same = "n.schema_name = f.schema_name AND n.table_name = f.table_name AND n.place = f.constraint_index"
-    join = f"LEFT JOIN (VALUES {rows}) n(schema_name, table_name, place, name) ON {same}"
+    first = "SELECT database_name, schema_name, table_name, min(constraint_index) AS first FROM system.main.duckdb_constraints() GROUP BY ALL"
+    same = "n.schema_name = f.schema_name AND n.table_name = f.table_name AND n.place = f.constraint_index - o.first"  # it counts across all tables
+    join = (
+        f"JOIN ({first}) o USING (database_name, schema_name, table_name) LEFT JOIN (VALUES {rows}) n(schema_name, table_name, place, name) ON {same}"
+    )
     return _listed("constraints", join, ", coalesce(n.name, f.constraint_name) AS constraint_name")
 
 

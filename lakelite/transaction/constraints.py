@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Sequence
 from lakelite.contents import TableState
 from lakelite.errors import IntegrityError
 from lakelite.language import statements as st
-from lakelite.model import Column, Constraint, Fragment, Table, fold, quote
+from lakelite.model import Column, Constraint, Table, fold, quote
+from lakelite.storage.engine import Engine
 from lakelite.transaction import changes as ch
 from lakelite.transaction import key_lookup
 from lakelite.transaction.execution import Execution
@@ -61,23 +62,16 @@ def check_table(execution: Execution, state: TableState) -> None:
 
 def _check(execution: Execution, state: TableState, written: Iterable[int], rekeyed: Collection[int]) -> None:
     """Of the fragments that were `written`, the rows of those that were `rekeyed` may have keys that no row had."""
-    rows = _part(state, (state.fragments[k] for k in written if k in state.fragments))
+    rows = state.part(state.fragments[k] for k in written if k in state.fragments)
     if not rows.fragments:
         return
     for constraint in state.table.constraints:
-        if not constraint.is_key and _breaks(execution, rows, constraint):
+        if not constraint.is_key and execution.engine.run(f"SELECT 1 {breaking(execution.engine, rows, constraint)} LIMIT 1"):
             raise _failed(state.table, constraint)
-    mine, others = (_part(state, (f for k, f in state.fragments.items() if (k in rekeyed) is is_mine)) for is_mine in (True, False))
+    mine, others = (state.part(f for k, f in state.fragments.items() if (k in rekeyed) is is_mine) for is_mine in (True, False))
     if mine.fragments and (found := duplicate(execution, mine, others)) is not None:
         raise duplicate_key(*found)
     key_lookup.make_filters(execution, rows)
-
-
-def _part(state: TableState, fragments: Iterable[Fragment]) -> TableState:
-    """The rows of some fragments of a table."""
-    kept = {f.fragment_id: f for f in fragments}
-    vectors = {k: v for k, v in state.vectors.items() if k in kept}
-    return TableState(state.table, kept, vectors, {k: ipc for k, ipc in state.staged_rows.items() if k in kept})
 
 
 def _failed(table: Table, constraint: Constraint) -> IntegrityError:
@@ -97,13 +91,13 @@ def duplicate_key(key: Constraint, values: Sequence[str]) -> IntegrityError:
 # CHECK.
 
 
-def _breaks(execution: Execution, rows: TableState, check: Constraint) -> bool:
-    """Whether there is a row for which the expression is false. DuckDB takes it for an integer, and 0 for false."""
+def breaking(engine: Engine, rows: TableState, check: Constraint) -> str:
+    """FROM and WHERE of a SELECT of the rows for which the expression is false. DuckDB takes it for an integer, and 0 for false."""
     named = {c.field_id: c.name for c in rows.table.columns}
     columns = [f"{quote(named[field_id])} AS {quote(name)}" for name, field_id in dict.fromkeys(check.columns)]
     wanted = frozenset(fold(named[field_id]) for _, field_id in check.columns) or frozenset(fold(c.name) for c in rows.table.columns[:1])
-    inner = f"SELECT {', '.join(columns) or '1'} FROM ({execution.engine.columns(rows, rows.fragments.values(), wanted)})"
-    return bool(execution.engine.run(f"SELECT 1 FROM ({inner}) WHERE CAST(({check.expression}) AS INTEGER) = 0 LIMIT 1"))
+    inner = f"SELECT {', '.join(columns) or '1'} FROM ({engine.columns(rows, rows.fragments.values(), wanted)})"
+    return f"FROM ({inner}) WHERE CAST(({check.expression}) AS INTEGER) = 0"
 
 
 def column_with_null(execution: Execution, rows: TableState, columns: Sequence[Column]) -> Column | None:

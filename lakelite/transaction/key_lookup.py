@@ -87,14 +87,24 @@ def make_filters(execution: Execution, state: TableState) -> None:
 
 def _filter_of(execution: Execution, state: TableState, fragment: Fragment, key: Constraint, keys: int) -> Fingerprints | None:
     """The filter of a fragment. One that is missing is made where so many `keys` are looked up that they can be in all row groups."""
-    if fragment.path is None or fragment.row_count < FILTERED_ROWS:
+    if not may_have_filter(state.table, key, fragment):
         return None
-    filters, tag = execution.engine.key_filters, _tag(state.table, key, fragment)
-    found = filters.find(fragment, tag)
+    filters, name = execution.engine.key_filters, tag(state.table, key, fragment)
+    found = filters.find(fragment, name)
     if found is None and keys * execution.limits.row_group_rows >= fragment.row_count:
-        found = fingerprints.of(_hashes(execution, TableState(state.table, {fragment.fragment_id: fragment}, {}), [fragment], key))
-        filters.add(fragment, tag, found)
+        found = filter_of(execution, state.table, fragment, key)
+        filters.add(fragment, name, found)
     return found
+
+
+def filter_of(execution: Execution, table: Table, fragment: Fragment, key: Constraint) -> Fingerprints:
+    """The filter of all keys in a file, made from its rows; deleted ones count."""
+    return fingerprints.of(_hashes(execution, TableState(table, {fragment.fragment_id: fragment}, {}), [fragment], key))
+
+
+def may_have_filter(table: Table, key: Constraint, fragment: Fragment) -> bool:
+    """Whether there are filters of such keys in such fragments."""
+    return fragment.path is not None and fragment.row_count >= FILTERED_ROWS and has_filters(table, key)
 
 
 def has_filters(table: Table, key: Constraint) -> bool:
@@ -102,10 +112,19 @@ def has_filters(table: Table, key: Constraint) -> bool:
     return all(type_ in _HASHED_BY_VALUE or decimal_of(type_) is not None for _, type_ in _types(table, key))
 
 
-def _tag(table: Table, key: Constraint, fragment: Fragment) -> str:
-    """Nothing promises that another version of DuckDB has the same hash function."""
+def tag(table: Table, key: Constraint, fragment: Fragment) -> str:
+    """What a filter is known by. Nothing promises that another version of DuckDB has the same hash function."""
     columns = " ".join(f"{field_id}:{type_}" for field_id, type_ in _types(table, key))
-    return f"duckdb {duckdb.__version__}, columns {columns} of {fragment.sha256}"
+    return f"duckdb {duckdb.__version__}, columns {columns}{_content(fragment)}"
+
+
+def is_tag_of(tag: str, fragment: Fragment) -> bool:
+    """Whether it is of a filter of this file, whatever the key and the version."""
+    return tag.endswith(_content(fragment))
+
+
+def _content(fragment: Fragment) -> str:
+    return f" of {fragment.sha256}"
 
 
 def _types(table: Table, key: Constraint) -> list[tuple[int, str]]:

@@ -21,11 +21,12 @@ from lakelite.language import statements as st
 from lakelite.language.parse import mentions
 from lakelite.language.tokens import lex, unquote
 from lakelite.mapping.names import did_you_mean, listed
-from lakelite.model import ROW_ID_FIELD, Column, Conjunct, Fragment, Table, fold, quote
+from lakelite.model import DATABASE, ROW_ID_FIELD, Column, Conjunct, Fragment, Table, fold, quote
 from lakelite.storage import fragment as fragments
 from lakelite.storage.scan import Addressed
 from lakelite.storage.statistics import candidates
 from lakelite.transaction import changes as ch
+from lakelite.transaction import merge_target
 from lakelite.transaction.execution import Call, Execution
 from lakelite.transaction.source import QUERY_WORD, Reads, execute, first_of_each, prepare, render, used_values
 
@@ -53,7 +54,7 @@ class Matched:
 @dataclass(frozen=True, slots=True)
 class _Frame:
     """The pieces of a statement over its target: the scan, its alias, FROM or USING with its sources (or nothing), the WHERE clause
-    (or nothing), and the WITH in front.
+    (or nothing), the WITH in front, and what it reads beside the target.
 
     `rows`: the target in FROM, where `alias` names the table's rows and `address` those of the scan, whose addresses it has.
     """
@@ -63,6 +64,7 @@ class _Frame:
     sources: str
     condition: str
     ctes: str
+    reads: Reads
     rows: str
     address: str
 
@@ -114,7 +116,6 @@ def _leniently(run: Callable[[bool], Matched], state: TableState) -> Matched:
 
 def _deleted(execution: Execution, work: ch.Work, table: Table, operation: st.Delete, call: Call, live_only: bool) -> Matched:
     frame = _frame(execution, work, table, operation, call, live_only)
-    reads = _reads(execution, work, operation, frame, "1")
     scan = frame.scan
     using = f" USING {frame.sources}" if frame.sources else ""
     text = f"{frame.ctes} DELETE FROM {execution.engine.stage(table)} AS {frame.alias}{using}{frame.condition}"
@@ -124,7 +125,7 @@ def _deleted(execution: Execution, work: ch.Work, table: Table, operation: st.De
         positions = addresses(execution, sql, scan, call.values)
     if not live_only:
         positions = _alive(positions, execution.state(work, table))
-    return Matched(positions, sum(map(len, positions.values())), reads)
+    return Matched(positions, sum(map(len, positions.values())), frame.reads)
 
 
 def _alive(positions: Mapping[int, BitMap], state: TableState) -> dict[int, BitMap]:
@@ -138,7 +139,6 @@ def _updated(execution: Execution, work: ch.Work, table: Table, operation: st.Up
     frame = _frame(execution, work, table, operation, call, live_only, tuple(assigned.values()))
     scan, alias = frame.scan, frame.alias
     values = [assigned.get(fold(c.name), f"{alias}.{quote(c.name)}") if not c.hidden else frame.kept(i, c) for i, c in enumerate(table.columns)]
-    reads = _reads(execution, work, operation, frame, ", ".join(values))
     new = ", ".join(f"{value} AS _lake_{i}" for i, value in enumerate(values))
     address = f"{frame.address}.{scan.source} AS _lake_s, {frame.address}.{scan.position} AS _lake_p, {frame.address}.{scan.row_id} AS _lake_r"
     inner = f"SELECT {address}, {new}{frame.matched}"
@@ -151,11 +151,11 @@ def _updated(execution: Execution, work: ch.Work, table: Table, operation: st.Up
         rows = _few_versions(execution, table, inner, call, frame.ctes)
     if rows is None:
         return (
-            _updated_many(execution, table, f"{frame.ctes} {inner}", scan, reads, call)
+            _updated_many(execution, table, f"{frame.ctes} {inner}", scan, frame.reads, call)
             if live_only
             else _updated(execution, work, table, operation, call, True)
         )
-    return _updated_few(execution, table, rows, scan, reads, None if live_only else execution.state(work, table))
+    return _updated_few(execution, table, rows, scan, frame.reads, None if live_only else execution.state(work, table))
 
 
 def _one_of_many(matches: str, assigned: Sequence[int]) -> str:
@@ -231,19 +231,24 @@ def _frame(
 ) -> _Frame:
     where = of_target(render(execution, work, operation.where, call), table, operation.alias) if operation.where else None
     ctes = render(execution, work, operation.ctes, call) if operation.ctes else ""
-    sources = render(execution, work, operation.sources, call) + "\n" if operation.sources else ""
+    sources = render(execution, work, operation.sources.sql, call) + "\n" if operation.sources else ""
     name = operation.alias or table.name
+    condition = f" WHERE ({where}\n)" if where is not None else ""
+    reads = _reads(execution, work, operation, f"{ctes} SELECT {', '.join(values) or '1'} FROM", f"AS {quote(name)}", sources, condition)
     state = execution.state(work, table)
     only = mentions(where) if where is not None and operation.row_local and isinstance(operation, st.Delete) else None
-    scan = execution.engine.addressed(state, _pruned(state, where, name, call.values), live_only=live_only, only=only)
-    condition = f" WHERE ({where}\n)" if where is not None else ""
+    chosen = _pruned(state, where, name, call.values)
+    if operation.sources is not None and where is not None:
+        change = merge_target.Change(name, where, operation.sources, ctes, call, reads)
+        chosen = merge_target.with_partner(execution, work, state, list(chosen), change)
+    scan = execution.engine.addressed(state, chosen, live_only=live_only, only=only)
     if operation.row_local or not any(_names_alone(text, name) for text in (condition, *values)):
-        return _Frame(scan, quote(name), sources, condition, ctes, scan.rows(quote(name), condition, sources, *values), quote(name))
+        return _Frame(scan, quote(name), sources, condition, ctes, reads, scan.rows(quote(name), condition, sources, *values), quote(name))
     # The table's name as a value is the whole row, which must not hold the address: the rows stand beside the scan, not for it.
     hidden = ", ".join([scan.source, scan.position, scan.row_id, *(f"{quote(c.name)} AS _lake_{i}" for i, c in enumerate(table.columns))])
     shown = ", ".join(f"_lake_scan._lake_{i} AS {quote(c.name)}" for i, c in enumerate(table.columns) if not c.hidden)
     rows = f"(SELECT {hidden} FROM ({scan.sql})) AS _lake_scan, LATERAL (SELECT {shown}) AS {quote(name)}"
-    return _Frame(scan, quote(name), sources, condition, ctes, rows, "_lake_scan")
+    return _Frame(scan, quote(name), sources, condition, ctes, reads, rows, "_lake_scan")
 
 
 def _names_alone(text: str, name: str) -> bool:
@@ -278,7 +283,7 @@ def of_target(text: str, table: Table, alias: str | None) -> str:
 
 
 def unqualified(text: str, schema: str, table: str) -> str:
-    """`text` with schema.table.column written as table.column."""
+    """`text` with schema.table.column, or the same behind the name of the database, written as table.column."""
     if quote(schema)[1:-1].lower() not in text.lower():
         return text
     tokens = lex(text)
@@ -287,18 +292,18 @@ def unqualified(text: str, schema: str, table: str) -> str:
     names = [fold(unquote(text[t.start : t.end])) if t.kind in ("word", "quoted") else t.word for t in tokens]
     wanted = [fold(schema), ".", fold(table), "."]
     kept, position = "", 0
-    for i, token in enumerate(tokens):
-        if names[i : i + 4] == wanted and names[i - 1 : i] != ["."]:
-            kept, position = kept + text[position : token.start], tokens[i + 2].start
+    for i in range(len(tokens)):
+        first = i - 2 if names[max(i - 2, 0) : i] == [DATABASE, "."] else i
+        if names[i : i + 4] == wanted and names[max(first - 1, 0) : first] != ["."]:
+            kept, position = kept + text[position : tokens[first].start], tokens[i + 2].start
     return kept + text[position:]
 
 
-def _reads(execution: Execution, work: ch.Work, operation: st.Delete | st.Update, frame: _Frame, expressions: str) -> Reads:
+def _reads(execution: Execution, work: ch.Work, operation: st.Delete | st.Update, select: str, alias: str, sources: str, condition: str) -> Reads:
     """The tables in sources and subqueries; the target itself stands under another name there, so that it counts only if it is one of them."""
     if operation.row_local:
         return Reads()
-    sources = f", {frame.sources}" if frame.sources else ""
-    return prepare(execution, work, f"{frame.ctes} SELECT {expressions} FROM {TARGET} AS {frame.alias}{sources}{frame.condition}")
+    return prepare(execution, work, f"{select} {TARGET} {alias}{f', {sources}' if sources else ''}{condition}")
 
 
 def _pruned(state: TableState, where: str | None, name: str, values: Mapping[str, Any]) -> Iterable[Fragment]:

@@ -43,6 +43,7 @@ class _Frame:
     """The pieces of a MERGE over its target. `ctes`: the WITH in front; `target`, `source`: what their rows are called, quoted.
 
     `condition`: of the join, ON or USING. `source_columns`: their names; they and what `scan` reads are known once the source has been read.
+    `merged`: columns of the target's that mean the source's where they stand alone.
     """
 
     execution: Execution
@@ -54,6 +55,7 @@ class _Frame:
     ctes: str
     condition: str
     source_columns: tuple[str, ...] = ()
+    merged: tuple[str, ...] = ()
 
     @property
     def target(self) -> str:
@@ -62,6 +64,12 @@ class _Frame:
     @property
     def source(self) -> str:
         return quote(self.operation.source_name.name)
+
+    @property
+    def partners(self) -> str:
+        """The rows of the source beside those of the target. USING, here with no rows, is what makes a name alone mean the source's column."""
+        rows, names = f"{_SOURCE} AS {self.source}", ", ".join(map(quote, self.merged))
+        return f"({rows} LEFT JOIN (SELECT {names} FROM {_SOURCE} LIMIT 0) AS _lake_merged USING ({names}))" if names else rows
 
     def render(self, sql: st.Sql) -> str:
         """A piece of the user's, in which the target and the source have names without a schema."""
@@ -176,12 +184,12 @@ def _with_rows(frame: _Frame) -> _Frame:
     """Makes the three tables. Returns the frame with the columns of the source."""
     source = _read_source(frame)
     columns = list(source.types)[: len(source.types) - len(frame.operation.joined)]
-    frame = replace(frame, source_columns=tuple(columns), scan=_scan(frame, source))
+    frame = replace(frame, source_columns=tuple(columns), scan=_scan(frame, source), merged=_merged(frame, columns))
     targets = frame.table.columns
     kept = [f"_lake_scan._lake_{i}" for i in range(len(targets))] if frame.clauses("MATCHED") else []
     address = [f"_lake_scan.{name}" for name in _ADDRESS.split(", ")]
     pairs = ", ".join([*address, *kept, f"{frame.source}.rowid AS _lake_n"])
-    frame.create(_PAIRS, f"SELECT {pairs} FROM {_named(frame, _scanned(frame))} JOIN {_SOURCE} AS {frame.source} {frame.condition}")
+    frame.create(_PAIRS, f"SELECT {pairs} FROM {_named(frame, _scanned(frame))} JOIN {frame.partners} {frame.condition}")
     found = [part for part in (_matched(frame), _not_matched(frame), _not_matched_by_source(frame)) if part]
     values = ", ".join(f"_lake_new._lake_{i} AS _lake_{i}" for i in range(len(targets)))
     frame.create(_ROWS, f"SELECT {_ADDRESS}, _lake_new.n AS _lake_n, _lake_new.message AS _lake_message, {values} FROM ({' UNION ALL '.join(found)})")
@@ -201,6 +209,14 @@ def _read_source(frame: _Frame) -> Source:
         hint = "give it another name in a query: MERGE INTO t USING (SELECT rowid AS r, … FROM …) AS s"
         raise NotSupportedError('a column called "rowid" in the source of MERGE is not supported', hint=hint)
     return found
+
+
+def _merged(frame: _Frame, columns: Iterable[str]) -> tuple[str, ...]:
+    """Those that a JOIN … USING in the source means where they stand alone, though the target has them too."""
+    operation = frame.operation
+    source = render(frame.execution, frame.work, operation.source, frame.call)
+    shared = {fold(c.name) for c in frame.table.visible}.intersection(map(fold, columns)).difference(map(fold, operation.using))
+    return merge_target.merged(frame.execution, frame.ctes, source, shared, frame.call)
 
 
 def _refuse_clash(frame: _Frame, source: str) -> None:
@@ -229,7 +245,7 @@ def _named(frame: _Frame, rows: str) -> str:
 
 def _matched(frame: _Frame) -> str | None:
     join = frame.condition if frame.operation.using else f"ON {frame.source}.rowid = _lake_scan._lake_n"
-    rows = f"{_named(frame, _PAIRS)} JOIN {_SOURCE} AS {frame.source} {join} WHERE {frame.source}.rowid = _lake_scan._lake_n"
+    rows = f"{_named(frame, _PAIRS)} JOIN {frame.partners} {join} WHERE {frame.source}.rowid = _lake_scan._lake_n"
     return _acted_on(frame, "MATCHED", rows)
 
 

@@ -1,4 +1,5 @@
-"""Which fragments of a MERGE's target may hold a row that matches one of the source's: those that the equalities of ON do not rule out.
+"""Which fragments of the target of a MERGE, UPDATE … FROM or DELETE … USING may hold a row that matches one of the source's: those that
+the equalities of ON, or WHERE, do not rule out.
 
 By the statistics of each column that has to equal one of the source's, and by the filters of a key that is all among these columns.
 A condition that would have failed on a row that is not read fails no more: nothing says in which order DuckDB evaluates them.
@@ -6,17 +7,23 @@ A condition that would have failed on a row that is not read fails no more: noth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import duckdb
+
 from lakelite.contents import TableState
+from lakelite.language import statements as st
+from lakelite.language.analyse import is_volatile, keeps_any_rows
 from lakelite.language.equalities import Side, equalities
 from lakelite.model import Column, Constraint, Fragment, fold, quote
 from lakelite.storage.relations import relation
 from lakelite.storage.statistics import INTEGERS, holding_any
+from lakelite.transaction import changes as ch
 from lakelite.transaction import key_lookup
-from lakelite.transaction.execution import Execution
+from lakelite.transaction.execution import Call, Execution
+from lakelite.transaction.source import Reads, execute, render, used_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +31,10 @@ if TYPE_CHECKING:
 _MOST_VALUES = 10_000
 """Of a column with more different values, only the least and the greatest are asked."""
 
+_PARTNERS = "temp._lake_partners"
 _FEW_FRAGMENTS = 2  # of fewer, nothing is gained by asking
+FEW_ROWS = 50_000
+"""Of an UPDATE or DELETE whose target has fewer rows all are read: to read the source twice takes as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +57,113 @@ def source_of(execution: Execution, name: str, table: str) -> Source:
     return Source(name, table, dict(zip(found.columns, types, strict=True)))
 
 
+def merged(execution: Execution, ctes: str, source: str, names: Iterable[str], call: Call) -> tuple[str, ...]:
+    """Those of the names of columns, folded, that USING or NATURAL has merged in a join: DuckDB takes a name alone for them, whatever else has it."""
+    if "join" not in source.lower():
+        return ()
+
+    def wins(name: str) -> bool:
+        text = f"EXPLAIN {ctes} SELECT {quote(name)} FROM (SELECT NULL AS {quote(name)}) AS _lake_other, {source}"
+        try:
+            execute(execution.engine.work, text, call.values).fetchall()
+        except duckdb.BinderException:
+            return False
+        return True
+
+    return tuple(name for name in sorted(names) if wins(name))
+
+
 def matched(execution: Execution, state: TableState, target: str, source: Source, on: str | Iterable[str]) -> list[Fragment]:
     """The fragments to be read. `target`: what the target's rows are called in `on`, which is a condition, or the columns of USING."""
     columns = source.types
-    targets = {fold(c.name): c for c in state.table.visible}
     if isinstance(on, str):
-        pairs = equalities(on, Side(target, [c.name for c in state.table.visible]), Side(source.name, list(columns)))
+        pairs = equalities(on, _side(state, target), Side(source.name, list(columns)))
     else:
         known = {fold(column): column for column in columns}
         pairs = [(column, known[fold(column)]) for column in on]
-    chosen = list(state.fragments.values())
+    return _narrowed(execution, state, list(state.fragments.values()), source, pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An UPDATE or DELETE with sources, as DuckDB takes it. `target`: what the target's rows are called; `reads`: what it reads beside them."""
+
+    target: str
+    where: str
+    sources: st.Sources
+    ctes: str
+    call: Call
+    reads: Reads
+
+
+def with_partner(execution: Execution, work: ch.Work, state: TableState, chosen: list[Fragment], change: Change) -> list[Fragment]:
+    """Those of the chosen fragments in which a row may match one of the sources.
+
+    A source is asked for its values apart from the others, and then read once more with the statement: not if that may give other rows,
+    and not if it costs more than it can save.
+    """
+    if len(chosen) < _FEW_FRAGMENTS or sum(f.row_count for f in chosen) < FEW_ROWS or not _may_be_asked(execution, work, chosen, change):
+        return chosen
+    items = {item.name: render(execution, work, item.sql, change.call) for item in change.sources.items}
+    columns = _columns(execution, items, change)
+    taken = {fold(name) for names in (*columns.values(), [c.name for c in state.table.visible]) for name in names}
+    if len(items) < len(change.sources.items) or any(fold(name) in taken for name in (change.target, *items)):
+        return chosen  # a name may mean something else
+    is_one = len(items) == 1
+    target = replace(_side(state, change.target), qualified=not is_one)
+    for name, names in columns.items():
+        pairs = equalities(change.where, target, Side(name, names, qualified=not is_one))
+        if pairs:
+            wanted = ", ".join(dict.fromkeys(quote(theirs) for _, theirs in pairs))
+            query = f"{change.ctes} SELECT {wanted} FROM {items[name]}"
+            chosen = _narrowed_by_query(execution, state, chosen, name, query, pairs, change.call)
+    return chosen
+
+
+def _may_be_asked(execution: Execution, work: ch.Work, chosen: Iterable[Fragment], change: Change) -> bool:
+    """Whether the sources give the same rows again, and the tables that they read are smaller than what is chosen."""
+    tables = [work.namespace.by_id[t] for t in change.reads.tables if t in work.namespace.by_id]
+    if sum(_bytes(execution.state(work, table).fragments.values()) for table in tables) > _bytes(chosen):
+        return False
+    texts = [change.ctes, render(execution, work, change.sources.sql, change.call), *execution.texts_within(change.reads.tables)]
+    return not any(is_volatile(text) or keeps_any_rows(text) for text in texts)
+
+
+def _columns(execution: Execution, items: Mapping[str, str], change: Change) -> dict[str, list[str]]:
+    """The names of the columns of each of the items; of none, where one of them has no meaning without the others."""
+    texts = {name: f"{change.ctes} SELECT * FROM {item}" for name, item in items.items()}
+    try:
+        return {name: list(relation(execution.engine.work, text, used_values(text, change.call.values)).columns) for name, text in texts.items()}
+    except duckdb.InterruptException:
+        raise
+    except duckdb.Error:
+        return {}
+
+
+def _narrowed_by_query(
+    execution: Execution, state: TableState, chosen: list[Fragment], name: str, query: str, pairs: Sequence[tuple[str, str]], call: Call
+) -> list[Fragment]:
+    """As `_narrowed`, by the values that a query gives."""
+    engine = execution.engine
+    try:
+        engine.run(f"CREATE OR REPLACE TEMP TABLE {_PARTNERS.removeprefix('temp.')} AS {query}", used_values(query, call.values))
+        return _narrowed(execution, state, chosen, source_of(execution, name, _PARTNERS), pairs)
+    finally:
+        engine.run(f"DROP TABLE IF EXISTS {_PARTNERS}")
+
+
+def _bytes(fragments: Iterable[Fragment]) -> int:
+    return sum(f.size_bytes for f in fragments)
+
+
+def _side(state: TableState, name: str) -> Side:
+    return Side(name, [c.name for c in state.table.visible])
+
+
+def _narrowed(execution: Execution, state: TableState, chosen: list[Fragment], source: Source, pairs: Iterable[tuple[str, str]]) -> list[Fragment]:
+    """Those of the chosen fragments in which a row may have values that a row of the source has. `pairs`: a column of each."""
+    columns = source.types
+    targets = {fold(c.name): c for c in state.table.visible}
     partners: dict[int, str] = {}  # field id → SQL of the value that it equals, of its own type, or NULL where it has none
     for mine, theirs in pairs:
         column = targets[fold(mine)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from lakelite.contents import Namespace
 from lakelite.language.parse import mentions
 from lakelite.language.tokens import lex, unquote
-from lakelite.model import MAIN_SCHEMA, Table, fold
+from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Table, fold
 from lakelite.storage.engine import Engine
 from lakelite.storage.past import PREFIX
 from lakelite.storage.temporary import NOTHING, Temporaries, Temporary
@@ -31,7 +31,7 @@ _UNKNOWN = rf'"{_UNSEEN} \1"'  # no database, so that DuckDB tells the name as i
 class Named:
     """`relations`: tables and views by id, the `certain` ones of which are read for sure. `others`: names of nothing in the lake.
 
-    `external`: files are read. `temporary`: what the connection has for itself.
+    `external`: files are read. `temporary`: what the connection has for itself. `system`: views of schema `lake` are read.
     """
 
     relations: dict[int, Table]
@@ -39,6 +39,7 @@ class Named:
     others: list[str]
     external: bool
     temporary: tuple[Temporary, ...] = ()
+    system: bool = False
 
 
 def named_in(
@@ -55,8 +56,10 @@ def named_in(
     others: list[str] = []
     temporary = _temporary_by_string(temporaries, text)
     external = bool(_FILE_FUNCTION.search(text))
+    system = False
     for name in names:
         parts = _split(name)
+        system = system or (len(parts) > 1 and fold(parts[-2]) == RESERVED_SCHEMA)
         if parts[0].startswith(_UNSEEN):
             continue
         hiding = temporaries.find(parts[-2] if len(parts) > 1 else None, parts[-1])
@@ -71,7 +74,7 @@ def named_in(
             external = True
         elif len(parts) == 1 and hiding is None:
             others.append(parts[0])
-    return Named({**_by_string(namespace, text), **found}, frozenset(found), others, external, tuple(dict.fromkeys(temporary)))
+    return Named({**_by_string(namespace, text), **found}, frozenset(found), others, external, tuple(dict.fromkeys(temporary)), system)
 
 
 def views_mentioned(namespace: Namespace, text: str) -> frozenset[str]:
@@ -104,7 +107,8 @@ def _mentioned(namespace: Namespace, text: str, temporaries: Temporaries) -> Nam
     hidden = {one.name for one in temporary}
     others = [word for word in others if fold(word) not in map(fold, hidden)]
     external = is_any or bool(_FILE_FUNCTION.search(text)) or bool(_FILE_NAME.search(text))
-    return Named(found, frozenset(), others, external, tuple(dict.fromkeys([*temporary, *_temporary_by_string(temporaries, text)])))
+    all_temporary = tuple(dict.fromkeys([*temporary, *_temporary_by_string(temporaries, text)]))
+    return Named(found, frozenset(), others, external, all_temporary, RESERVED_SCHEMA in mentioned)
 
 
 def _temporary_by_string(temporaries: Temporaries, text: str) -> list[Temporary]:

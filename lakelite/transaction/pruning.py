@@ -26,5 +26,4 @@ def pruned(state: TableState, text: str, values: Mapping[str, Any]) -> TableStat
     kept = {f.fragment_id: f for conjuncts in dict.fromkeys(wanted) for f in candidates(state.fragments.values(), conjuncts)}
     if len(kept) == len(state.fragments):
         return state
-    fragments = {k: f for k, f in state.fragments.items() if k in kept}
-    return TableState(state.table, fragments, {k: v for k, v in state.vectors.items() if k in kept}, state.staged_rows)
+    return state.part(f for k, f in state.fragments.items() if k in kept)

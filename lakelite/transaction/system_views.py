@@ -11,6 +11,7 @@ import re
 from collections.abc import Hashable
 from typing import Any
 
+from lakelite.bounds import TABLE_OPTIONS
 from lakelite.catalog.system import METADATA, OF_LAKE, VIEWS, SystemView
 from lakelite.contents import TableState
 from lakelite.errors import ProgrammingError
@@ -93,7 +94,7 @@ def _changed(execution: Execution, work: ch.Work) -> dict[int, TableState]:
 
 
 def _stamp(execution: Execution, work: ch.Work, changed: dict[int, TableState]) -> Hashable:
-    return execution.view.snapshot_id, work.namespace.stamp, frozenset(state.stamp for state in changed.values())
+    return execution.view.snapshot_id, work.namespace.stamp, execution.limits, frozenset(state.stamp for state in changed.values())
 
 
 def _by_id(work: ch.Work) -> list[Table]:
@@ -118,6 +119,16 @@ def _column_rows(execution: Execution, work: ch.Work, changed: dict[int, TableSt
         (t.table_id, t.schema_name, t.name, c.name, index, c.type, int(c.nullable), c.default, c.field_id, c.comment)
         for t in _by_id(work)
         for index, c in enumerate(t.columns, start=1)
+    ]
+
+
+def _option_rows(execution: Execution, work: ch.Work, changed: dict[int, TableState]) -> list[tuple[Any, ...]]:
+    """Each limit that a table can have of its own: the one in force, and what it would be without."""
+    defaults = {name: str(getattr(execution.limits, name)) for name in TABLE_OPTIONS}
+    return [
+        (t.table_id, t.schema_name, t.name, name, own.get(name, default), default, int(name in own))
+        for t, own in ((t, dict(t.options)) for t in _by_id(work))
+        for name, default in defaults.items()
     ]
 
 
@@ -157,4 +168,4 @@ def _partition(fragment: Fragment, table: Table) -> str | None:
     return ", ".join(f"{k.shown(names[k.field_id])} = {'NULL' if v is None else v}" for k, v in fragment.partition if k.field_id in names) or None
 
 
-_ROWS = {"tables": _table_rows, "views": _view_rows, "columns": _column_rows, "fragments": _fragment_rows}
+_ROWS = {"tables": _table_rows, "views": _view_rows, "columns": _column_rows, "table_options": _option_rows, "fragments": _fragment_rows}

@@ -271,14 +271,15 @@ def _reading(execution: Execution, work: ch.Work, operation: _Changing, call: Ca
     def shown(sql: st.Sql | None) -> str:
         return "" if sql is None else source.render(execution, work, sql, call)
 
+    sources: st.Sql | None
     where: list[st.Sql | None] = []
     match operation:
         case st.Insert():
             return f"{shown(operation.ctes)} {shown(operation.source)}"  # DO UPDATE SET holds no subquery
         case st.Update():
-            sources, where = operation.sources, [*(a.value for a in operation.assignments), operation.where]
+            sources, where = operation.sources.sql if operation.sources else None, [*(a.value for a in operation.assignments), operation.where]
         case st.Delete():
-            sources, where = operation.sources, [operation.where]
+            sources, where = operation.sources.sql if operation.sources else None, [operation.where]
         case st.Merge():
             sources = operation.source
             values = [value for clause in operation.clauses for value in clause.values or ()]

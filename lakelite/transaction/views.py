@@ -13,7 +13,7 @@ from functools import partial
 
 import duckdb
 
-from lakelite.catalog.system import METADATA, OF_LAKE
+from lakelite.catalog.system import METADATA
 from lakelite.contents import Namespace
 from lakelite.errors import Error, NotSupportedError, ProgrammingError
 from lakelite.language import statements as st
@@ -247,7 +247,7 @@ def described_at(execution: Execution, travel: st.TimeTravel, call: Call) -> Tab
 def _past_view(execution: Execution, version: Version, lake: LakeView, one: Shown) -> str:
     view = one.view
     assert view.view is not None
-    if METADATA.search(one.text) or OF_LAKE.search(one.text):
+    if METADATA.search(one.text) or one.named.system:
         raise NotSupportedError(f"a past version of view {view.qualified}, which reads system views,", hint="they show the lake as it is now")
     label, stamp = str(version.number), lake.namespace.stamp
     for other in _from_main(lake.namespace, one):  # DuckDB would look for it in the database of now

@@ -72,3 +72,67 @@ WHERE d.snapshot_id > b.oldest_kept_id
 GROUP BY d.snapshot_id, d.table_id
 HAVING sum(d.rows) IS NOT (SELECT CASE WHEN ',' || e.kinds || ',' LIKE '%,drop,%' THEN sum(d.rows) ELSE e.rows_added - e.rows_removed END
                            FROM effects e WHERE e.snapshot_id = d.snapshot_id AND e.table_id = d.table_id);
+
+-- name: strays
+-- Rows that no object of the lake explains: what they refer to is not there.
+WITH lived (name, object, table_id, branch_id, begin_snapshot_id, end_snapshot_id) AS (
+    SELECT 'schema_lives', schema_id, NULL, branch_id, begin_snapshot_id, end_snapshot_id FROM schema_lives
+    UNION ALL SELECT 'table_lives', table_id, NULL, branch_id, begin_snapshot_id, end_snapshot_id FROM table_lives
+    UNION ALL SELECT 'table_names', table_id, table_id, branch_id, begin_snapshot_id, end_snapshot_id FROM table_names
+    UNION ALL SELECT 'columns', field_id, table_id, branch_id, begin_snapshot_id, end_snapshot_id FROM columns
+    UNION ALL SELECT 'constraints', table_id || '.' || position, table_id, branch_id, begin_snapshot_id, end_snapshot_id FROM constraints
+    UNION ALL SELECT 'views', table_id, table_id, branch_id, begin_snapshot_id, end_snapshot_id FROM views
+    UNION ALL SELECT 'comments', table_id || '.' || field_id, table_id, branch_id, begin_snapshot_id, end_snapshot_id FROM comments
+    UNION ALL SELECT 'table_options', table_id || '.' || name, table_id, branch_id, begin_snapshot_id, end_snapshot_id FROM table_options
+    UNION ALL SELECT 'partition_keys', table_id || '.' || position, table_id, branch_id, begin_snapshot_id, end_snapshot_id FROM partition_keys
+    UNION ALL SELECT 'fragment_lives', fragment_id, NULL, branch_id, begin_snapshot_id, end_snapshot_id FROM fragment_lives
+    UNION ALL SELECT 'deletion_vectors', fragment_id, NULL, branch_id, begin_snapshot_id, end_snapshot_id FROM deletion_vectors)
+SELECT 'catalog table ' || "table", count(*) || ' of its rows refer to ' || parent || ' that are not there'
+FROM pragma_foreign_key_check GROUP BY "table", parent
+UNION ALL
+SELECT 'catalog table ' || l.name, count(*) || ' of its rows are of a branch that is not there, as ' || min(l.object) || ' is'
+FROM lived l WHERE NOT EXISTS (SELECT 1 FROM branches b WHERE b.branch_id = l.branch_id) GROUP BY l.name
+UNION ALL
+SELECT 'catalog table ' || l.name, count(*) || ' of its rows begin or end with a snapshot that their branch does not have, as ' || min(l.object) || ' does'
+FROM lived l JOIN branches b ON b.branch_id = l.branch_id
+WHERE (l.begin_snapshot_id > b.oldest_kept_id AND NOT EXISTS (SELECT 1 FROM snapshots s WHERE s.snapshot_id = l.begin_snapshot_id AND s.branch_id = l.branch_id))
+   OR (l.end_snapshot_id > b.oldest_kept_id AND NOT EXISTS (SELECT 1 FROM snapshots s WHERE s.snapshot_id = l.end_snapshot_id AND s.branch_id = l.branch_id))
+GROUP BY l.name
+UNION ALL
+SELECT 'table ' || l.table_id, count(*) || ' rows of catalog table ' || l.name || ' are in force, though it was dropped or is not there'
+FROM lived l
+WHERE l.table_id IS NOT NULL AND l.end_snapshot_id IS NULL AND NOT EXISTS
+      (SELECT 1 FROM table_lives t WHERE t.table_id = l.table_id AND t.branch_id = l.branch_id AND t.end_snapshot_id IS NULL)
+GROUP BY l.table_id, l.name
+UNION ALL
+SELECT 'catalog table ' || a.name, count(*) || ' of its rows are in force twice at once, as ' || min(a.object) || ' is'
+FROM lived a JOIN lived b ON b.name = a.name AND b.object = a.object AND b.table_id IS a.table_id AND b.branch_id = a.branch_id AND b.begin_snapshot_id > a.begin_snapshot_id
+WHERE a.name <> 'deletion_vectors' AND (a.end_snapshot_id IS NULL OR a.end_snapshot_id > b.begin_snapshot_id) GROUP BY a.name
+UNION ALL
+SELECT 'table ' || t.table_id, 'it has no name' FROM table_lives t
+WHERE t.end_snapshot_id IS NULL AND NOT EXISTS
+      (SELECT 1 FROM table_names n WHERE n.table_id = t.table_id AND n.branch_id = t.branch_id AND n.end_snapshot_id IS NULL)
+UNION ALL
+SELECT 'table ' || t.table_id, 'it has neither columns nor a query' FROM table_lives t
+WHERE t.end_snapshot_id IS NULL
+  AND NOT EXISTS (SELECT 1 FROM columns c WHERE c.table_id = t.table_id AND c.branch_id = t.branch_id AND c.end_snapshot_id IS NULL)
+  AND NOT EXISTS (SELECT 1 FROM views v WHERE v.table_id = t.table_id AND v.branch_id = t.branch_id AND v.end_snapshot_id IS NULL)
+UNION ALL
+SELECT 'table ' || min(n.table_id), 'its name is also that of table ' || max(n.table_id) FROM table_names n
+WHERE n.end_snapshot_id IS NULL GROUP BY n.branch_id, n.schema_id, lower(n.name) HAVING count(*) > 1
+UNION ALL
+SELECT 'table ' || f.table_id, f.what || ' is of a column that it does not have (field ' || f.field_id || ')'
+FROM (SELECT table_id, branch_id, parent_field_id AS field_id, 'a field inside' AS what FROM columns WHERE end_snapshot_id IS NULL AND parent_field_id IS NOT NULL
+      UNION SELECT c.table_id, c.branch_id, j.value ->> 1, 'a constraint' FROM constraints c, json_each(c.columns) j WHERE c.end_snapshot_id IS NULL
+      UNION SELECT table_id, branch_id, field_id, 'a partition' FROM partition_keys WHERE end_snapshot_id IS NULL
+      UNION SELECT table_id, branch_id, field_id, 'a comment' FROM comments WHERE end_snapshot_id IS NULL AND field_id <> 0) f
+WHERE NOT EXISTS (SELECT 1 FROM columns c WHERE c.table_id = f.table_id AND c.branch_id = f.branch_id AND c.field_id = f.field_id AND c.end_snapshot_id IS NULL)
+UNION ALL
+SELECT 'fragment ' || f.fragment_id, 'a row of ' || o.name || ' says that it is of table ' || o.table_id || ', it is of ' || f.table_id
+FROM (SELECT 'fragment_lives' AS name, fragment_id, table_id FROM fragment_lives
+      UNION SELECT 'deletion_vectors', fragment_id, table_id FROM deletion_vectors
+      UNION SELECT 'adopted_columns', fragment_id, table_id FROM adopted_columns) o
+JOIN fragments f ON f.fragment_id = o.fragment_id WHERE o.table_id <> f.table_id
+UNION ALL
+SELECT 'snapshot ' || s.snapshot_id, 'its branch ' || s.branch_id || ' is not there' FROM snapshots s
+WHERE NOT EXISTS (SELECT 1 FROM branches b WHERE b.branch_id = s.branch_id);

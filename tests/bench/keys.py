@@ -9,10 +9,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from measure import alternating_ms, table
 
 import lakelite
+from lakelite.transaction import merge_target
 
 FILES = 8
 WANTED = 3.0
@@ -49,6 +51,22 @@ def merges(con: Any, first: int, apart: int, count: int) -> Works:
         return run
 
     return {name: into(name) for name in ("keyed", "plain")}
+
+
+def updates(con: Any, first: int, apart: int, count: int) -> Works:
+    """UPDATE … FROM a table of `count` rows, of the table with a key: as it is, and with all files of its target read. Each is undone."""
+    con.execute(f"CREATE OR REPLACE TABLE partners AS SELECT {first} + range * {apart} AS k, 'new' AS w FROM range({count})")
+
+    def reading(rows: float) -> Callable[[int], object]:
+        def run(i: int) -> None:
+            with mock.patch.object(merge_target, "FEW_ROWS", rows):
+                con.execute("BEGIN")
+                con.execute("UPDATE keyed AS t SET w = s.w FROM partners AS s WHERE t.k = s.k")
+                con.execute("ROLLBACK")
+
+        return run
+
+    return {"pruned": reading(merge_target.FEW_ROWS), "whole": reading(float("inf"))}
 
 
 def resident_mb() -> float:
@@ -98,6 +116,13 @@ def main() -> None:
             f"1,000 rows of {given.rows}, ms, with a primary key (lakelite) and without (other)",
             [(w, ms["keyed"], ms["plain"], WANTED) for w, ms in found],
         )
+        with lakelite.connect(path, autocommit=True) as con:
+            con.execute("SET upkeep = 'off'")
+            compared = []
+            for what, keys, wanted in (("spread over all files, none there", (2_001, apart + 2), 1.0), ("close, all there", (given.rows, 2), 2.0)):
+                ms = alternating_ms(updates(con, *keys, 1000), given.times)
+                compared.append((f"UPDATE … FROM 1,000 rows, {what}", ms["pruned"], ms["whole"], wanted))
+        table("the files of the target that can hold a partner are read (lakelite), and all of them (other)", compared)
         sizes = [
             sum(file.stat().st_size for file in path.glob(pattern)) / 1e6 for pattern in ("data/2/*.parquet", "data/2/*.keys", "catalog.sqlite*")
         ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import shutil
 import sqlite3
+import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -184,3 +186,183 @@ def test_a_long_random_run_stays_sound(tmp_path: Path, seed: int) -> None:
             )  # fmt: skip
             con.execute(text)
         assert con.execute("CHECK LAKE").fetchall() == []
+
+
+# Rows that break what their table promises, and key filters.
+
+KEYED = 12_000  # in each of two files: enough for filters
+
+
+@pytest.fixture(scope="module")
+def made_keyed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table with keys, filters, CHECK and NOT NULL, and one of each kind beside it; no connection is open."""
+    path = tmp_path_factory.mktemp("keyed") / "lake"
+    with lakelite.connect(path, autocommit=True) as con:
+        con.execute(
+            "CREATE TABLE k (a INTEGER PRIMARY KEY, b VARCHAR, c INTEGER NOT NULL CHECK (c >= 0), UNIQUE (b, c)) PARTITIONED BY (bucket(1, a))"
+        )
+        con.execute('CREATE SCHEMA s; CREATE TABLE s."odd name" (d STRUCT(e INTEGER), f DOUBLE UNIQUE); COMMENT ON COLUMN s."odd name".f IS \'text\'')
+        con.execute("CREATE VIEW v AS FROM k; CREATE TABLE plain WITH (upkeep = off) AS FROM range(3)")
+        for first in (0, KEYED):
+            con.execute(
+                f"INSERT INTO k SELECT range + {first}, CASE WHEN range % 2 = 0 THEN 'b' || (range + {first}) // 4 END, range FROM range({KEYED})"
+            )
+        con.execute("UPDATE k SET b = NULL WHERE a % 2 = 0 AND a >= 23_990")
+        con.execute('INSERT INTO s."odd name" VALUES ({e: 1}, 1.5), ({e: 2}, NULL), (NULL, NULL)')
+        con.execute("CREATE BRANCH dev; CREATE TAG x; ALTER TABLE plain ADD COLUMN more INTEGER; DROP TABLE plain")
+        assert con.execute("CHECK LAKE").fetchall() == []
+    return path
+
+
+@pytest.fixture
+def keyed(made_keyed: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be damaged."""
+    return Path(shutil.copytree(made_keyed, tmp_path / "keyed"))
+
+
+_K = "table_id = (SELECT min(table_id) FROM table_names WHERE name = 'k') AND branch_id = 1"
+_FIELD = "(SELECT field_id FROM columns WHERE name = '{}' AND branch_id = 1)"
+
+
+def _constraint(kind: str, expression: str, *names: str) -> str:
+    columns = " || ',' || ".join(f"'[\"{name}\",' || {_FIELD.format(name)} || ']'" for name in names)
+    return (
+        "INSERT INTO constraints (table_id, position, kind, expression, columns, branch_id, begin_snapshot_id)"
+        f" SELECT table_id, 9, '{kind}', {expression}, '[' || {columns} || ']', 1, begin_snapshot_id FROM table_names WHERE {_K}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        (_constraint("unique", "NULL", "c"), "12000 values of unique (c) in more than one row, 12000 too many in all; the first: c: 0"),
+        (_constraint("unique", "NULL", "b"), "5997 values of unique (b) in more than one row, 5997 too many"),
+        (_constraint("primary key", "NULL", "b", "a"), "column b is of the primary key, and NULL in 12005 rows"),
+        (_constraint("check", "'(c < 11999)'", "c"), "CHECK((c < 11999)) is false for 2 rows"),
+        (_constraint("check", "'(CAST(b AS INTEGER) > 0)'", "b"), "it cannot be read: could not convert 'b"),
+        (f"UPDATE columns SET nullable = 0 WHERE name = 'b' AND {_K}", "column b is NOT NULL, and NULL in 12005 rows"),
+    ],
+)
+def test_rows_that_break_what_their_table_promises(keyed: Path, statement: str, words: str) -> None:
+    edit(keyed, statement)
+    found = [row for row in check(keyed) if row[0] == "error"]
+    assert [(row[0], row[1]) for row in found] == [("error", "table k")], found
+    assert words in found[0][2], found
+    assert found[0][3]
+
+
+def test_rows_of_another_branch(keyed: Path) -> None:
+    with lakelite.connect(keyed, autocommit=True, branch="dev") as con:
+        con.execute("INSERT INTO k SELECT 100_000, 'new', 100_000")
+    assert check(keyed) == []
+    edit(keyed, _constraint("unique", "NULL", "c").replace("branch_id = 1", "branch_id = 2").replace("']', 1, begin", "']', 2, begin"))
+    (wrong,) = check(keyed)
+    assert (wrong[1], wrong[2].partition(";")[0]) == (
+        "table k on branch dev",
+        "12000 values of unique (c) in more than one row, 12000 too many in all",
+    )
+    with lakelite.connect(keyed, autocommit=True) as con:
+        con.execute("INSERT INTO k SELECT 200_000, 'mine', 200_000")
+        one, _ = sorted((keyed / "data").glob("*/*.keys"))
+        one.unlink()
+        found = [row[:2] for row in con.execute("CHECK LAKE").fetchall()]
+        assert found == [("info", str(one.relative_to(keyed))), ("error", "table k on branch dev")]
+
+
+def test_what_to_do_names_the_rows(keyed: Path) -> None:
+    edit(keyed, _constraint("unique", "NULL", "c"))
+    with lakelite.connect(keyed, autocommit=True) as con:
+        ((todo,),) = [row[3:] for row in con.execute("CHECK LAKE").fetchall() if row[0] == "error"]
+        assert con.execute(todo.split(": ")[1].removesuffix(" shows them")).fetchall()
+
+
+def test_a_doubled_key_that_got_in_is_found_beside_the_filter_that_let_it_in(keyed: Path) -> None:
+    filters = sorted((keyed / "data").glob("*/*.keys"))
+    honest = [file.read_bytes() for file in filters]
+    with lakelite.connect(keyed, autocommit=True) as con:
+        con.execute("CREATE OR REPLACE TABLE k (a INTEGER PRIMARY KEY, b VARCHAR, c INTEGER)")
+    assert check(keyed) == []
+    with lakelite.connect(keyed, autocommit=True) as con:
+        con.execute(f"INSERT INTO k SELECT range, NULL, 0 FROM range({KEYED})")
+        (new,) = set((keyed / "data").glob("*/*.keys")) - set(filters)
+        content = bytearray(new.read_bytes())
+        con.execute(f"CREATE TABLE other (a INTEGER PRIMARY KEY); INSERT INTO other SELECT range + 1_000_000 FROM range({KEYED})")
+        (other,) = set((keyed / "data").glob("*/*.keys")) - {*filters, new}
+    lying = bytes(content[-_filter_bytes(content) :]), bytes(other.read_bytes()[-_filter_bytes(other.read_bytes()) :])
+    tag = bytes(content[16 : 16 + int.from_bytes(content[:4], "little")])
+    new.write_bytes(struct.pack("<IQI", len(tag), len(lying[1]), zlib.crc32(tag + lying[1])) + tag + lying[1])
+    with lakelite.connect(keyed, autocommit=True) as con:
+        con.execute("INSERT INTO k SELECT range, NULL, 1 FROM range(3)")  # the filter denies that they are there
+    found = {row[1]: row for row in check(keyed)}
+    assert "3 values of primary key (a) in more than one row" in found["table k"][2]
+    assert "the filter of (a) is not that of the file's keys" in found[str(new.relative_to(keyed))][2]
+    assert len(found) == 2
+    assert [file.read_bytes() for file in filters] == honest
+
+
+def _filter_bytes(content: bytes | bytearray) -> int:
+    return int.from_bytes(content[4:12], "little")
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda a, b: a.unlink(), ["there is no such key filter"]),
+        (lambda a, b: a.write_bytes(a.read_bytes()[:-1]), ["damaged"]),
+        (lambda a, b: a.write_bytes(b""), ["damaged"]),
+        (lambda a, b: a.write_bytes(b.read_bytes()), ["key filter of another file"]),
+    ],
+)
+def test_key_filters_that_are_not_used_are_information(keyed: Path, damage: Callable[[Path, Path], None], words: list[str]) -> None:
+    one, other = sorted((keyed / "data").glob("*/*.keys"))
+    damage(one, other)
+    found = check(keyed)
+    assert [(row[0], row[1]) for row in found] == [("info", str(one.relative_to(keyed)))], found
+    assert all(word in row[2] for word, row in zip(words, found, strict=True))
+
+
+# Rows of the catalog that nothing explains.
+
+
+@pytest.mark.parametrize(
+    ("statements", "name", "words"),
+    [
+        (["PRAGMA foreign_keys = OFF", "INSERT INTO row_maps VALUES (999, x'00')"], "catalog table row_maps", "refer to fragments"),
+        ([f"UPDATE columns SET branch_id = 7 WHERE name = 'b' AND {_K}"], "catalog table columns", "a branch that is not there"),
+        ([f"UPDATE table_names SET begin_snapshot_id = 900 WHERE {_K}"], "catalog table table_names", "their branch does not have"),
+        ([f"UPDATE table_names SET end_snapshot_id = 900 WHERE {_K}"], "table ", "it has no name"),
+        (["INSERT INTO table_options VALUES (4, 'upkeep', 'on', 1, 1, NULL)"], "table 4", "table_options are in force"),
+        ([f"DELETE FROM columns WHERE {_K}"], "table ", "neither columns nor a query"),
+        ([f"DELETE FROM columns WHERE name = 'c' AND {_K}"], "table ", "a constraint is of a column"),
+        (["DELETE FROM columns WHERE name = 'f' AND branch_id = 1"], "table ", "a comment is of a column"),
+        (
+            ["UPDATE columns SET end_snapshot_id = begin_snapshot_id + 1 WHERE name = 'd' AND branch_id = 1"],
+            "table ",
+            "a field inside is of a column",
+        ),
+        (["UPDATE table_names SET name = 'K' WHERE name = 'v' AND branch_id = 1"], "table ", "its name is also that of table"),
+        (["UPDATE fragment_lives SET table_id = table_id + 1 WHERE branch_id = 1"], "fragment ", "says that it is of table"),
+        (["UPDATE snapshots SET branch_id = 9 WHERE branch_id = 2"], "snapshot ", "its branch 9"),
+        (
+            [
+                "INSERT INTO columns SELECT table_id, field_id, parent_field_id, position, name, declared_type, stored_type, nullable, default_sql,"
+                " begin_snapshot_id + 1, NULL, initial_value, branch_id FROM columns WHERE name = 'a' AND branch_id = 1"
+            ],
+            "catalog table columns",
+            "in force twice at once",
+        ),
+    ],
+)
+def test_stray_rows_of_the_catalog(keyed: Path, statements: list[str], name: str, words: str) -> None:
+    with sqlite3.connect(keyed / "catalog.sqlite") as catalog:
+        for statement in statements:
+            assert catalog.execute(statement).rowcount != 0, statement
+    catalog.close()
+    found = check(keyed)
+    assert any(row[0] == "error" and row[1].startswith(name) and words in row[2] and row[3] for row in found), found
+
+
+def test_a_damaged_vector_of_a_partitioned_table(keyed: Path) -> None:
+    edit(keyed, "UPDATE deletion_vectors SET crc32 = crc32 + 1 WHERE branch_id = 1")
+    found = check(keyed)
+    assert {row[1].split(" of ")[0] for row in found} == {"deletion vector", "table k"}, found

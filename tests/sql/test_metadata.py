@@ -70,6 +70,66 @@ def test_metadata_is_as_in_plain_duckdb(lake: lakelite.Connection) -> None:
                 assert rows(lake, sql) == rows(plain, sql), sql
 
 
+DDL = """create schema s
+create table p (k integer, v varchar not null default 'x', w decimal(5, 2), u integer, primary key (k), check (w > 0), unique (u))
+create table s.q (a integer, b varchar, c integer, primary key (a, b), unique (c, b), check (a > 0 and c < 10))
+create table r as select 1 as x, 'y' as y
+comment on table p is 'the p'
+comment on column p.v is 'it''s v'
+create view vv as select k, upper(v) as uv from p where k > 1
+create or replace view s.vw (one, two) as select a, b from s.q
+comment on view vv is 'a view'
+comment on column vv.uv is 'up'
+alter table p add column z integer default 5
+alter table p rename column u to uu
+alter table r alter x set not null
+alter table r add primary key (x)
+insert into p (k, w, uu) values (1, 2, 3), (2, 3, 4)""".splitlines()
+KEYS_AND_COMMENTS = """from information_schema.table_constraints order by all
+from information_schema.key_column_usage order by all
+from information_schema.constraint_column_usage order by all
+from information_schema.check_constraints order by all
+from information_schema.referential_constraints order by all
+from information_schema.tables where table_schema <> 'lake' order by all
+from information_schema.columns where table_schema <> 'lake' order by all
+from information_schema.views where table_schema <> 'lake' order by all
+select * exclude (database_oid, schema_oid, table_oid) from duckdb_tables() order by all
+select * exclude (database_oid, schema_oid, table_oid) from duckdb_columns() where schema_name <> 'lake' order by all
+select * exclude (database_oid, schema_oid, view_oid) from duckdb_views() where schema_name <> 'lake' and not internal order by all
+select * exclude (database_oid, schema_oid, table_oid, constraint_index) from duckdb_constraints() order by all
+from pg_catalog.pg_tables order by all
+from pg_catalog.pg_views where schemaname <> 'lake' order by all
+select conname, contype from pg_catalog.pg_constraint order by all
+select relname, relkind, relnatts, relchecks from pg_class where relname in ('p', 'q', 'r', 'vv', 'vw') order by all
+from pragma_table_info('p')
+from pragma_table_info('s.q')
+describe p
+describe s.q
+describe r""".splitlines()
+
+
+def test_keys_comments_and_views_are_as_in_plain_duckdb(lake: lakelite.Connection) -> None:
+    with duckdb.connect() as plain:
+        for con in (lake, plain):
+            for sql in DDL:
+                con.execute(sql)
+        for sql in KEYS_AND_COMMENTS:
+            assert rows(lake, sql) == rows(plain, sql), sql
+
+
+def test_the_names_of_constraints_are_shown(lake: lakelite.Connection) -> None:
+    lake.execute("create table a (x integer not null, y integer constraint uy unique)")
+    lake.execute(
+        "create table b (x integer not null, y integer not null, constraint first check (x < y), check (x > 0), constraint pk primary key (y))"
+    )
+    shown = "select table_name, constraint_name, constraint_type from duckdb_constraints() where constraint_type <> 'NOT NULL' order by all"
+    expected = [("a", "uy", "UNIQUE"), ("b", "b_x_check", "CHECK"), ("b", "first", "CHECK"), ("b", "pk", "PRIMARY KEY")]
+    assert rows(lake, shown) == expected
+    lake.execute("alter table a drop constraint uy; drop table b; create table c (x integer constraint single check (x > 1))")
+    assert rows(lake, shown) == [("c", "single", "CHECK")]
+    assert rows(lake, "select constraint_name from information_schema.check_constraints order by all") == [("a_x_not_null",), ("single",)]
+
+
 def test_metadata_of_tables_with_a_default_that_tells_the_time(lake: lakelite.Connection) -> None:
     """now() is a macro of ours while a statement runs that asks for it: it must not get into the default."""
     lake.execute("create table t (a timestamptz default now())")

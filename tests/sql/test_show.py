@@ -49,7 +49,7 @@ def test_schemas(lake: lakelite.Connection) -> None:
         ours, theirs = lake.execute("show schemas"), plain.execute("show schemas")
         assert [(d[0], str(d[1])) for d in ours.description or ()] == [(d[0], str(d[1])) for d in theirs.description or ()]
     assert ours.fetchall() == [("lake", "lake", False), ("lake", "main", True), ("lake", "s", False)]
-    assert len(rows(lake, "show tables from LAKE")) == 12
+    assert len(rows(lake, "show tables from LAKE")) == 13
 
 
 def test_they_open_no_transaction_and_see_the_own_one(lake: lakelite.Connection, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ CONTRACT = {
     "tables": "table_id, schema_name, table_name, row_count, fragment_count, deleted_count, size_bytes",
     "views": "view_id, schema_name, view_name, sql, comment",
     "columns": "",
+    "table_options": "table_id, schema_name, table_name, option_name, value, default_value, is_own",
     "fragments": "fragment_id, table_name, storage, path, row_count, deleted_count, size_bytes, first_snapshot_id",
     "deletion_vectors": "fragment_id, snapshot_id, cardinality",
     "compositions": "output_fragment_id, source_fragment_id, source_order, output_start, live_count, physical_count, ordered",

@@ -28,6 +28,23 @@ def test_every_option_is_a_limit_and_is_shown(lake: Any) -> None:
     assert lake.execute("SELECT count(*) FROM lake.settings WHERE list_contains(?, name)", [list(TABLE_OPTIONS)]).fetchone() == (len(TABLE_OPTIONS),)
 
 
+def test_the_view_of_all_options(lake: Any) -> None:
+    lake.execute("CREATE TABLE t (a INTEGER) WITH (inline_rows = 4); CREATE SCHEMA s; CREATE TABLE s.u (a INTEGER); CREATE VIEW v AS FROM t")
+    mine = (
+        "SELECT value, default_value, is_own FROM lake.table_options WHERE schema_name = 'main' AND table_name = 't' AND option_name = 'inline_rows'"
+    )
+    assert lake.execute(mine).fetchall() == [("4", "1000", True)]
+    lake.execute("SET inline_rows = 7; BEGIN; ALTER TABLE t SET (inline_rows = 5)")
+    assert lake.execute(mine).fetchall() == [("5", "7", True)]
+    lake.execute("ALTER TABLE t RESET (inline_rows)")
+    assert lake.execute(mine).fetchall() == [("7", "7", False)]
+    lake.execute("ROLLBACK")
+    assert lake.execute(mine).fetchall() == [("4", "7", True)]
+    listed = "SELECT schema_name || '.' || table_name, list(option_name ORDER BY option_name) FROM lake.table_options GROUP BY ALL ORDER BY ALL"
+    assert lake.execute(listed).fetchall() == [("main.t", sorted(TABLE_OPTIONS)), ("s.u", sorted(TABLE_OPTIONS))]
+    assert ("table_options",) in lake.execute("SHOW TABLES FROM lake").fetchall()
+
+
 def test_a_table_s_inline_limit_goes_before_the_connection_s(lake: Any) -> None:
     lake.execute("SET inline_rows = 2; CREATE TABLE t WITH (inline_rows = 4) AS SELECT 1 AS a")
     lake.execute("INSERT INTO t SELECT * FROM range(4)")

@@ -313,3 +313,17 @@ def test_a_table_like_another(con: Any) -> None:
     assert rows(con, "FROM m") == []
     with pytest.raises(lakelite.IntegrityError):
         con.execute("INSERT INTO m DEFAULT VALUES")
+
+
+def test_the_past_of_views_that_read_history(lake: Any) -> None:
+    lake.execute("CREATE TABLE t AS SELECT 1 AS a; INSERT INTO t VALUES (2)")
+    lake.execute("CREATE VIEW v AS FROM t AT (VERSION => 1); CREATE VIEW w AS SELECT a, 'lake' AS lake FROM v")
+    lake.execute("CREATE VIEW x AS FROM table_changes('t', 1, 2); CREATE VIEW now AS SELECT count(*) AS n FROM lake.snapshots")
+    version = lake.last_commit.snapshot_id
+    lake.execute("CREATE OR REPLACE VIEW v AS FROM t AT (VERSION => 2); DELETE FROM t")
+    assert lake.execute(f"FROM v AT (VERSION => {version})").fetchall() == [(1,)]
+    assert lake.execute(f"FROM w AT (VERSION => {version})").fetchall() == [(1, "lake")]
+    assert lake.execute("FROM w ORDER BY a").fetchall() == [(1, "lake"), (2, "lake")]
+    assert [row[-1] for row in lake.execute(f"FROM x AT (VERSION => {version}) ORDER BY ALL").fetchall()] == [1, 2]
+    with pytest.raises(lakelite.NotSupportedError, match="reads system views"):
+        lake.execute(f"FROM now AT (VERSION => {version})")

@@ -28,6 +28,10 @@ def sql(text: str, offset: int, *parameters: str) -> Sql:
     return Sql((text,), parameters, offset)
 
 
+def sources(text: str, offset: int, **items: int) -> st.Sources:
+    return st.Sources(sql(text, offset), tuple(st.SourceItem(name, sql(name, place)) for name, place in items.items()))
+
+
 T = Name(None, "t", 0)
 
 
@@ -80,8 +84,8 @@ ACCEPTED: list[tuple[str, st.Operation]] = [
     ),
     ("DELETE FROM t", st.Delete(t(12), None, None, True, None)),
     ("DELETE FROM t RETURNING a, b", st.Delete(t(12), None, None, True, None, None, sql("a, b", 24))),
-    ("DELETE FROM t USING s, u WHERE a = 1", st.Delete(t(12), None, sql("a = 1", 31), False, None, sql("s, u", 20))),
-    ("DELETE FROM t USING s RETURNING *", st.Delete(t(12), None, None, False, None, sql("s", 20), sql("*", 32))),
+    ("DELETE FROM t USING s, u WHERE a = 1", st.Delete(t(12), None, sql("a = 1", 31), False, None, sources("s, u", 20, s=20, u=23))),
+    ("DELETE FROM t USING s RETURNING *", st.Delete(t(12), None, None, False, None, sources("s", 20, s=20), sql("*", 32))),
     ("INSERT INTO t VALUES (1) RETURNING *", st.Insert(t(12), False, None, False, sql("VALUES (1)", 14), True, None, sql("*", 35))),
     ("INSERT INTO t DEFAULT VALUES RETURNING a", st.Insert(t(12), False, None, False, None, False, None, sql("a", 39))),
     (
@@ -91,7 +95,14 @@ ACCEPTED: list[tuple[str, st.Operation]] = [
     (
         "UPDATE t SET a = s.a FROM s JOIN u USING (k) WHERE a > 1 RETURNING a AS b",
         st.Update(
-            t(7), None, (st.Assignment("a", sql("s.a", 17), 13),), sql("a > 1", 51), False, None, sql("s JOIN u USING (k)", 26), sql("a AS b", 67)
+            t(7),
+            None,
+            (st.Assignment("a", sql("s.a", 17), 13),),
+            sql("a > 1", 51),
+            False,
+            None,
+            sources("s JOIN u USING (k)", 26, s=26, u=33),
+            sql("a AS b", 67),
         ),
     ),
     (

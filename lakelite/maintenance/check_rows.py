@@ -1,0 +1,165 @@
+"""CHECK LAKE: whether the rows of each table meet what its definition promises, by one query for each promise. Reads only.
+
+    not null    no NULL in a NOT NULL column or a primary key
+    check       no row for which a CHECK is false
+    keys        no value of a PRIMARY KEY or UNIQUE twice
+    filters     each key filter is that of its file's keys: one that denies a key would let it in again
+    partitions  every row of a fragment that is said to hold one is of it
+
+At the head of each branch; what is the same on several is looked at once. No row comes into Python; memory is DuckDB's (which spills), and
+the hashes of one file's keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterator, Mapping
+
+from lakelite.contents import TableState
+from lakelite.language.tokens import shown_name
+from lakelite.maintenance.findings import RESTORE, RESTORE_FILE, Finding, guarded
+from lakelite.model import Constraint, Fragment, Table, fold, literal, quote
+from lakelite.storage import fingerprints
+from lakelite.storage.engine import Engine
+from lakelite.storage.files import filters_file_name
+from lakelite.storage.partitions import values
+from lakelite.transaction import constraints, key_lookup
+from lakelite.transaction.execution import Execution
+from lakelite.transaction.view import LakeView
+
+
+def findings(execution: Execution, damaged: Collection[int]) -> Iterator[Finding]:
+    """What is wrong. `damaged`: fragments that cannot be read; the rows of the others are looked at."""
+    seen: set[Hashable] = set()
+    for view, suffix in _views(execution):
+        for table in view.namespace.tables.values():
+            if table.view is None:
+                name = f"table {_shown(table)}{suffix}"
+                yield from guarded(name, RESTORE, _of_table(execution, view, table, name, damaged, seen))
+
+
+def _views(execution: Execution) -> Iterator[tuple[LakeView, str]]:
+    """What the connection sees, then the heads of the other branches, pinned, and what to say of where that is."""
+    yield execution.view, ""
+    catalog = execution.catalog
+    execution.pin(min((head for _, head, *_ in catalog.rows("look_branches") if head is not None), default=execution.view.snapshot_id))
+    for branch, head, *_ in catalog.rows("look_branches"):
+        if head is not None and catalog.row("branch_of", snapshot=head)[0] != execution.branch:
+            yield LakeView.load(catalog, head), f" on branch {shown_name(branch)}"
+
+
+def _of_table(execution: Execution, view: LakeView, table: Table, name: str, damaged: Collection[int], seen: set[Hashable]) -> Iterator[Finding]:
+    """`seen`: what was looked at before, to which this is added."""
+    whole = view.state(table)
+    content = (table, *((k, v.positions.serialize()) for k, v in sorted(whole.vectors.items())), *sorted(whole.fragments))
+    if content in seen:
+        return
+    seen.add(content)
+    state = whole.part(f for k, f in whole.fragments.items() if k not in damaged)
+    if not state.fragments:
+        return
+    yield from guarded(name, RESTORE, _nulls(execution, state, name))
+    fields = {c.field_id for c in table.columns}
+    for constraint in (c for c in table.constraints if fields.issuperset(i for _, i in c.columns)):  # else: of `strays` in check.sql
+        look = _doubled if constraint.is_key else _broken
+        yield from guarded(name, RESTORE, look(execution, state, name, constraint))
+    keys = [key for key in table.keys if fields.issuperset(i for _, i in key.columns)]
+    for fragment in state.fragments.values():
+        tags = {key_lookup.tag(table, key, fragment): key for key in keys if key_lookup.may_have_filter(table, key, fragment)}
+        if tags.keys() - seen:
+            yield from guarded(_keys_file(fragment), RESTORE_FILE, _of_filters(execution, table, fragment, tags))
+        if fragment.partition and fragment not in seen:
+            yield from guarded(name, RESTORE, _of_partition(execution.engine, state, fragment))
+        seen |= {*tags, fragment}
+
+
+def _shown(table: Table) -> str:
+    return ".".join(map(shown_name, [table.name] if table.qualified == table.name else [table.schema_name, table.name]))
+
+
+# Rows.
+
+
+def _nulls(execution: Execution, state: TableState, name: str) -> Iterator[Finding]:
+    table = state.table
+    primary = {field_id for key in table.keys if key.kind == "primary key" for _, field_id in key.columns}
+    demanded = [c for c in table.columns if not c.nullable or c.field_id in primary]
+    if not demanded:
+        return
+    rows = execution.engine.columns(state, state.fragments.values(), frozenset(fold(c.name) for c in demanded))
+    counted = ", ".join(f"count(*) FILTER ({quote(c.name)} IS NULL)" for c in demanded)
+    for column, count in zip(demanded, execution.engine.run(f"SELECT {counted} FROM ({rows})")[0], strict=True):
+        if count:
+            shown = shown_name(column.name)
+            kind = "of the primary key" if column.field_id in primary else "NOT NULL"
+            todo = f"give them a value: UPDATE {_shown(table)} SET {shown} = … WHERE {shown} IS NULL"
+            yield Finding("error", name, f"column {shown} is {kind}, and NULL in {_count(count, 'row')}", todo)
+
+
+def _broken(execution: Execution, state: TableState, name: str, check: Constraint) -> Iterator[Finding]:
+    ((count,),) = execution.engine.run(f"SELECT count(*) {constraints.breaking(execution.engine, state, check)}")
+    if count:
+        todo = "UPDATE or DELETE them, or drop the constraint: ALTER TABLE … DROP CONSTRAINT"
+        yield Finding("error", name, f"{check.text} is false for {_count(count, 'row')}", todo)
+
+
+def _doubled(execution: Execution, state: TableState, name: str, key: Constraint) -> Iterator[Finding]:
+    names = key_lookup.key_names(state.table, key)
+    columns = ", ".join(f"k{i}" for i in range(len(names)))
+    shown = ", ".join(f"CAST(k{i} AS VARCHAR)" for i in range(len(names)))
+    rows = key_lookup.keys_of(execution, state, state.fragments.values(), names)
+    doubled = f"SELECT [{shown}] AS shown, count(*) AS n FROM ({rows}) GROUP BY {columns} HAVING count(*) > 1"
+    count, surplus, example = execution.engine.run(f"SELECT count(*), sum(n - 1)::BIGINT, min(shown) FROM ({doubled})")[0]
+    if count:
+        listed = ", ".join(map(shown_name, names))
+        such = ", ".join(f"{column}: {value}" for column, value in zip(names, example, strict=True))
+        wrong = f"{_count(count, 'value')} of {key.kind} ({listed}) in more than one row, {surplus} too many in all; the first: {such}"
+        todo = f"DELETE or UPDATE those too many: SELECT {listed}, count(*) FROM {_shown(state.table)} GROUP BY ALL HAVING count(*) > 1 shows them"
+        yield Finding("error", name, wrong, todo)
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+# Key filters.
+
+
+def _keys_file(fragment: Fragment) -> str:
+    assert fragment.path is not None
+    return f"data/{fragment.table_id}/{filters_file_name(fragment.path)}"
+
+
+def _of_filters(execution: Execution, table: Table, fragment: Fragment, tags: Mapping[str, Constraint]) -> Iterator[Finding]:
+    """`tags`: by which the filter of each key is known."""
+    found = execution.engine.key_filters.stored(fragment)
+    again = "nothing: it is made again as soon as many keys are looked up"
+    if found is None:
+        yield Finding("info", _keys_file(fragment), "there is no such key filter: looking up a key reads the data file", again)
+        return
+    if not found.is_whole:
+        yield Finding("info", _keys_file(fragment), "the key filter is damaged, and not used", again)
+    if any(not key_lookup.is_tag_of(tag, fragment) for tag in found.filters):
+        yield Finding("info", _keys_file(fragment), "it holds the key filter of another file, which is not used", "nothing, or delete it")
+    for tag, key in tags.items():
+        content = found.filters.get(tag)
+        if content is not None and content != fingerprints.encode(key_lookup.filter_of(execution, table, fragment, key)):
+            names = ", ".join(map(shown_name, key_lookup.key_names(table, key)))
+            todo = "delete this file, which is made again; what CHECK LAKE says of the table's keys tells whether one was doubled"
+            yield Finding("error", _keys_file(fragment), f"the filter of ({names}) is not that of the file's keys: a key could be doubled", todo)
+
+
+# Partitions.
+
+
+def _of_partition(engine: Engine, state: TableState, fragment: Fragment) -> Iterator[Finding]:
+    """Nothing where a column that divided is gone by now."""
+    columns = {c.field_id: quote(c.name) for c in state.table.columns}
+    if any(key.field_id not in columns for key, _ in fragment.partition):
+        return
+    scan = engine.addressed(state, [fragment], live_only=False)
+    wanted = ", ".join("NULL" if value is None else literal(value) for _, value in fragment.partition)
+    found = values(state.table, [key for key, _ in fragment.partition], columns)
+    ((count,),) = engine.run(f"SELECT count(*) FROM ({scan.sql}) WHERE {found} IS DISTINCT FROM [{wanted}]::VARCHAR[]")
+    if count:
+        wrong = f"{count} of its {fragment.row_count} rows are not of the partition that it is said to hold"
+        yield Finding("error", f"data/{fragment.table_id}/{fragment.path}", wrong, RESTORE)
