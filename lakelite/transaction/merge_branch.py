@@ -17,7 +17,7 @@ from lakelite.mapping.names import listed
 from lakelite.model import Column, Schema, Table, fold, quote
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import changes as ch
-from lakelite.transaction import constraints, define, merge_rows, merge_sides, versions
+from lakelite.transaction import constraints, define, merge_rows, merge_sides, redefinition, versions
 from lakelite.transaction import merge_definition as definition
 from lakelite.transaction.execution import Call, Done, Execution
 from lakelite.transaction.meetings import Winner
@@ -250,7 +250,7 @@ class _Merge:
         made, ours, what = self._placed(plan.made), plan.ours, ""
         if made != ours:
             what = "redefined"
-            self._redefine(made, ours)
+            self._redefine(made, ours, anew=plan.takes == "all")
         if made.view is not None:
             self._tell(made, what)
         elif plan.takes == "all":
@@ -269,9 +269,10 @@ class _Merge:
             _validate(self.execution, ch.overlay(self.execution.view.state(ours), change), ours)
         self._tell(made, what)
 
-    def _redefine(self, made: Table, ours: Table) -> None:
+    def _redefine(self, made: Table, ours: Table, *, anew: bool) -> None:
+        """`anew`: its rows are others too, written for that definition."""
         change = self.work.changes.change_of(ours)
-        kinds: frozenset[ch.Kind] = frozenset({"schema", "rename"} if (made.name, made.schema_id) != (ours.name, ours.schema_id) else {"schema"})
+        kinds = redefinition.kind_of(self.execution, ours, made) | (frozenset({"schema"}) if anew else frozenset())
         changes = self.work.changes.with_change(replace(change, table=made, kinds=change.kinds | kinds))
         self.work = ch.Work(self.work.namespace.with_table(made), changes)
 
