@@ -51,7 +51,7 @@ def tune_table(execution: Execution, work: ch.Work, operation: st.TuneTable, cal
     """Options and partitioning: nothing of what anybody has written is wrong because of them."""
     if operation.if_exists and work.namespace.find(operation.target.schema, operation.target.name) is None:
         return Done(define.defined(work, conditional=True))
-    table = tuned = find_table(work, operation.target, call)
+    tuned = find_table(work, operation.target, call)
     if operation.options is not None:
         tuned = tuning.with_options(tuned, operation.options, call)
     if operation.partitioned_by is not None:

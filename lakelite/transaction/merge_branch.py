@@ -9,25 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
+from operator import add
+from typing import Any
 
 from lakelite.contents import Namespace, TableState
-from lakelite.errors import Conflict, IntegrityError, Position, ProgrammingError, TransactionConflict
+from lakelite.errors import IntegrityError, Position, ProgrammingError, TransactionConflict
 from lakelite.language.branch_statements import MergeBranch
 from lakelite.mapping.names import listed
 from lakelite.model import Column, Schema, Table, fold, quote
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import changes as ch
-from lakelite.transaction import constraints, define, merge_rows, merge_sides, redefinition, versions
+from lakelite.transaction import constraints, define, merge_conflicts, merge_rows, merge_sides, redefinition, versions
 from lakelite.transaction import merge_definition as definition
 from lakelite.transaction.execution import Call, Done, Execution
-from lakelite.transaction.meetings import Winner
+from lakelite.transaction.merge_conflicts import Torn
 from lakelite.transaction.merge_definition import Plan
 from lakelite.transaction.merge_sides import Side, Sides
 from lakelite.transaction.view import LakeView, check_version
 
-SHOWN_KEYS = 10
 _ROW_ID = quote("_lake_kept_row_id")
-_CONFLICTS = "temp.lake_merge_conflicts"
 _DEFINITIONS = "its columns or its definition were changed on both branches"
 
 
@@ -44,7 +44,7 @@ def merge_branch(execution: Execution, work: ch.Work, operation: MergeBranch, ca
         return Done(work)
     merge = _Merge(execution, operation, sides, work)
     try:
-        execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_conflicts ({', '.join(map(' '.join, merge_rows.CONFLICT_COLUMNS))})")
+        merge_conflicts.begin(execution)
         merge.run()
         merge.report()
         for number in sides.numbers:  # asked behind the reading: VACUUM may have come between where the other branch was dropped meanwhile
@@ -52,23 +52,13 @@ def merge_branch(execution: Execution, work: ch.Work, operation: MergeBranch, ca
     finally:
         merge_rows.forget(execution)
     if merge.conflicts and operation.on_conflict == "fail" and not operation.dry_run:
-        raise TransactionConflict(tuple(_conflict(execution, sides, one, call) for one in merge.conflicts))
+        raise TransactionConflict(tuple(merge_conflicts.error(execution, sides, one, call) for one in merge.conflicts))
     changes = merge.work.changes.with_reads(merge.looked, call.text)
     changes = replace(changes, defines=True, writes=True, blind=False, merged=head)
     return Done(replace(merge.work, changes=changes), sum(sum(line[1:4]) for line in execution.merge.lines))
 
 
 # The merge.
-
-
-@dataclass(frozen=True, slots=True)
-class _Torn:
-    """A conflict: a table, and what is wrong. `rows`: how many rows both changed (None: it is about the table itself)."""
-
-    table: str
-    why: str
-    rows: int | None = None
-    keys: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -79,7 +69,7 @@ class _Merge:
     operation: MergeBranch
     sides: Sides
     work: ch.Work
-    conflicts: list[_Torn] = field(default_factory=list)
+    conflicts: list[Torn] = field(default_factory=list)
     looked: frozenset[int] = frozenset()
 
     def run(self) -> None:
@@ -103,17 +93,33 @@ class _Merge:
         """Whether theirs wins a conflict."""
         return self.operation.on_conflict == "theirs"
 
-    def _is_torn(self, torn: _Torn) -> bool:
-        """Notes a conflict about a table; whether theirs wins it."""
+    def _is_torn(self, table: Table, why: str, other: Table | None = None) -> bool:
+        """Notes a conflict about a table; whether theirs wins it. `other`: the one of ours that theirs meets in its place."""
+        here = self._did(self.sides.ours, self.execution.view.namespace, (other or table).table_id)
+        there = self._did(self.sides.theirs, self.sides.head.namespace, table.table_id)
+        torn = merge_conflicts.of_table(self.execution, table, why, here, there)
         self.conflicts.append(torn)
-        self.execution.engine.run(f"INSERT INTO {_CONFLICTS} VALUES ($table, NULL, $kind, NULL, NULL, NULL)", {"table": torn.table, "kind": torn.why})
+        self._tell(table, torn.why, merge_rows.Counts(0, 0, 0, 1))
         return self._wins
 
+    def _did(self, side: Side, namespace: Namespace, table_id: int) -> str:
+        """What a side did to a table, in words."""
+        base, now = self.sides.base.namespace.by_id.get(table_id), namespace.by_id.get(table_id)
+        did = definition.told(base, now)
+        if base is not None and now is not None and merge_sides.has_changed(self.execution, side, table_id):
+            did.append("rows written anew" if "rewrite" in side.kinds[table_id] else "rows changed")
+        return ", ".join(did) or "nothing"
+
     def report(self) -> None:
-        """What `lake.merge_conflicts` shows from now on."""
+        """What `lake.merge_conflicts` and the statement's own rows show from now on."""
         if self.conflicts:
-            engine = self.execution.engine
-            self.execution.merge.conflicts = engine.shelf.save(engine.work, f"SELECT * FROM {_CONFLICTS}", {}, merge_rows.CONFLICT_COLUMNS)
+            merge_conflicts.keep(self.execution)
+        found: dict[str, list[Any]] = {}
+        for name, *counts, what in self.execution.merge.lines:
+            known = found.setdefault(name, [0, 0, 0, 0, []])
+            known[:4] = map(add, known, counts)
+            known[4] += [what] if what else []
+        self.execution.merge.lines = [(name, *counts, "; ".join(what)) for name, (*counts, what) in found.items()]
 
     def _tell(self, table: Table, what: str, counts: merge_rows.Counts | None = None) -> None:
         told = counts or merge_rows.Counts(0, 0, 0, 0)
@@ -148,7 +154,7 @@ class _Merge:
         other = self._holder(table, moving)
         if other is None:
             return True
-        if not self._is_torn(_Torn(table.qualified, "both branches made or renamed a table to this name")):
+        if not self._is_torn(table, "both branches made or renamed a table to this name", other):
             return False
         self.work = define.without(self.work, other)
         self._tell(other, "dropped")
@@ -158,7 +164,7 @@ class _Merge:
 
     def _dropped_there(self, base: Table, ours: Table) -> None:
         if (ours != base or merge_sides.has_changed(self.execution, self.sides.ours, base.table_id)) and not self._is_torn(
-            _Torn(ours.qualified, "it was dropped there and changed here")
+            ours, "it was dropped there and changed here"
         ):
             return
         self.work = define.without(self.work, ours)
@@ -168,7 +174,7 @@ class _Merge:
         if base is not None:  # ours dropped it
             if base == theirs and not merge_sides.has_changed(self.execution, self.sides.theirs, base.table_id):
                 return
-            if not self._is_torn(_Torn(theirs.qualified, "it was dropped here and changed there")):
+            if not self._is_torn(theirs, "it was dropped here and changed there"):
                 return
         made = self._placed(theirs)
         if self._makes_room(made):
@@ -200,7 +206,7 @@ class _Merge:
         made = definition.merged(base, theirs, ours)
         why = _DEFINITIONS if made is None else self._torn_by(base, theirs, ours, made)
         if made is None or why is not None:
-            wins = self._is_torn(_Torn(ours.qualified, why or _DEFINITIONS))
+            wins = self._is_torn(ours, why or _DEFINITIONS)
             made = theirs if wins else ours
         if not self._can_read(base, ours, made, self.sides.theirs, theirs):
             return Plan(theirs, ours, made, "all")
@@ -272,7 +278,8 @@ class _Merge:
     def _redefine(self, made: Table, ours: Table, *, anew: bool) -> None:
         """`anew`: its rows are others too, written for that definition."""
         change = self.work.changes.change_of(ours)
-        kinds = redefinition.kind_of(self.execution, ours, made) | (frozenset({"schema"}) if anew else frozenset())
+        written: frozenset[ch.Kind] = frozenset({"schema"} if anew else ())
+        kinds = redefinition.kind_of(self.execution, ours, made) | written
         changes = self.work.changes.with_change(replace(change, table=made, kinds=change.kinds | kinds))
         self.work = ch.Work(self.work.namespace.with_table(made), changes)
 
@@ -286,7 +293,7 @@ class _Merge:
             theirs = self.sides.head.state(self.sides.head.namespace.by_id[made.table_id])
             counts = merge_rows.three_ways(execution, made, bases, theirs, before, ids)
             if counts.conflicts:
-                self._note_rows(made, counts.conflicts)
+                self.conflicts.append(merge_conflicts.of_rows(execution, made, counts.conflicts))
             change = self._taken(made, change, before)
         if change.kinds:
             self.work = replace(self.work, changes=self.work.changes.with_change(change))
@@ -304,12 +311,6 @@ class _Merge:
         kind: ch.Kind = "append" if not gone else "update" if staged else "delete"
         change = ch.delete(change, gone, kind) if gone else change
         return ch.append(change, staged, kind) if staged else change
-
-    def _note_rows(self, table: Table, count: int) -> None:
-        self.execution.engine.run(f"INSERT INTO {_CONFLICTS} {merge_rows.conflicts(table)}")
-        keys = merge_rows.shown_keys(self.execution, table, SHOWN_KEYS)
-        rows = "1 row was" if count == 1 else f"{count} rows were"
-        self.conflicts.append(_Torn(table.qualified, f"{rows} changed on both branches, and not alike", count, keys))
 
 
 def _state(view: LakeView, table_id: int) -> TableState | None:
@@ -340,18 +341,3 @@ def _validate(execution: Execution, state: TableState, before: Table) -> None:
         raise IntegrityError(f"NOT NULL constraint failed: {state.table.qualified}.{found.name}: there is a row with NULL", hint=hint)
     if state.table.constraints != before.constraints:
         constraints.check_table(execution, state)
-
-
-# The error.
-
-
-def _conflict(execution: Execution, sides: Sides, torn: _Torn, call: Call) -> Conflict:
-    head = sides.head.snapshot_id
-    theirs = Winner.of_row(execution.catalog.rows("winners", base=head - 1, head=head)[0], {}, False)
-    shown = f" ({listed(torn.keys)})" if torn.keys else ""
-    return Conflict(
-        kind="merge conflict", table=torn.table, winner_snapshot_id=head, winner_committed_at=theirs.committed_at, winner_author=theirs.author,
-        winner_statement=theirs.statement, statement=call.text, explanation=f"{torn.why}{shown}",
-        what_to_do=f"lake.merge_conflicts shows the rows; MERGE BRANCH {sides.branch.name} ON CONFLICT OURS or THEIRS decides them all",
-        rows=torn.rows, keys=torn.keys,
-    )  # fmt: skip

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from lakelite.language.constraints import with_ids
 from lakelite.model import Column, Field, Table, fold
 from lakelite.storage.widening import is_widening
 
@@ -62,6 +63,47 @@ def lost(base: Table | None, side: Table, made: Table) -> Sequence[Column]:
     """The columns, as `side` has them, that base had, and that are not, or not whole, in `made`."""
     known, wanted = _fields(base).keys() if base is not None else frozenset(), _fields(made).keys()
     return [c for c in side.columns if {f.field_id for f in _within(c.stored)} & known - wanted]
+
+
+def told(base: Table | None, side: Table | None) -> list[str]:
+    """What a side did to the definition of a table, in words."""
+    if side is None:
+        return [] if base is None else ["dropped"]
+    if base is None:
+        return ["made"]
+    name = [f"renamed to {side.qualified}"] if (base.schema_name, base.name) != (side.schema_name, side.name) else []
+    described = {"view": "query", "comment": "comment", "options": "options", "partitioning": "partitioning"}
+    return [
+        *name,
+        *_told_columns(base, side),
+        *(f"{c.declared} added" for c in side.constraints if with_ids(c) not in map(with_ids, base.constraints)),
+        *(f"{c.declared} dropped" for c in base.constraints if with_ids(c) not in map(with_ids, side.constraints)),
+        *(f"another {word}" for attribute, word in described.items() if getattr(base, attribute) != getattr(side, attribute)),
+    ]
+
+
+def _told_columns(base: Table, side: Table) -> Iterator[str]:
+    known, has = {c.field_id: c for c in base.columns}, {c.field_id: c for c in side.columns}
+    lost = {fold(c.name): c for c in base.columns if c.field_id not in has}
+    for column in side.columns:
+        old = known.get(column.field_id) or lost.pop(fold(column.name), None)
+        yield from (f"column {column.name} {column.type} added",) if old is None else _told_column(old, column)
+    yield from (f"column {c.name} dropped" for c in lost.values())
+
+
+def _told_column(old: Column, new: Column) -> Iterator[str]:
+    if old.name != new.name:
+        yield f"column {old.name} renamed to {new.name}"
+    if old.type != new.type:
+        yield f"column {new.name} {new.type} instead of {old.type}"
+    elif old.field_id != new.field_id:
+        yield f"column {new.name} made anew"
+    if old.nullable != new.nullable:
+        yield f"column {new.name} {'may be NULL' if new.nullable else 'NOT NULL'}"
+    if old.default != new.default:
+        yield f"column {new.name} {'without a default' if new.default is None else f'DEFAULT {new.default}'}"
+    if old.comment != new.comment:
+        yield f"column {new.name} has another comment"
 
 
 def _fields(table: Table) -> dict[int, Field]:

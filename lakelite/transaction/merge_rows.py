@@ -30,9 +30,6 @@ _EXACT = frozenset(
     "BOOLEAN TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT VARCHAR BLOB UUID DATE TIMESTAMP".split()
 )
 _WAYS = "temp.lake_merge_ways"
-CONFLICT_COLUMNS = (
-    ("table_name", "VARCHAR"), ("row_id", "BIGINT"), ("kind", "VARCHAR"), ("base", "VARCHAR"), ("ours", "VARCHAR"), ("theirs", "VARCHAR"),
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

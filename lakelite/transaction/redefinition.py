@@ -10,7 +10,7 @@ Never changes anything; a default is evaluated only to tell whether the rows of 
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Collection
 from dataclasses import replace
 
 from lakelite.language.constraints import with_ids
@@ -29,11 +29,14 @@ def kind_of(execution: Execution, before: Table, after: Table) -> frozenset[Kind
     is_renamed = (before.schema_id, before.name) != (after.schema_id, after.name)
     found: set[Kind] = {"rename"} if is_renamed else set()
     if not _stands(execution, before, after):
-        return frozenset(found | {"schema"})
+        found.add("schema")
+        return frozenset(found)
     kept = {c.field_id for c in after.columns}
-    is_shrunk = any(c.field_id not in kept for c in before.columns)
-    others = _without_lost(before, after) != after
-    return frozenset(found | ({"shrink"} if is_shrunk else set()) | ({"extend"} if others or is_renamed else set()))
+    if any(c.field_id not in kept for c in before.columns):
+        found.add("shrink")
+    if is_renamed or _without_lost(before, after) != after:
+        found.add("extend")
+    return frozenset(found)
 
 
 def initial(execution: Execution, column: Column) -> tuple[str | None, bool]:
@@ -52,9 +55,9 @@ def _without_lost(before: Table, after: Table) -> Table:
     return replace(before, columns=tuple(c for c in before.columns if c.field_id in kept), constraints=_about(before, kept))
 
 
-def _about(table: Table, field_ids: Set[int]) -> tuple[Constraint, ...]:
+def _about(table: Table, field_ids: Collection[int]) -> tuple[Constraint, ...]:
     """The constraints that are about these columns alone."""
-    return tuple(c for c in table.constraints if field_ids.issuperset(field_id for _, field_id in c.columns))
+    return tuple(c for c in table.constraints if all(field_id in field_ids for _, field_id in c.columns))
 
 
 def _stands(execution: Execution, before: Table, after: Table) -> bool:
@@ -80,9 +83,7 @@ def _query(table: Table) -> object:
 def _is_same(old: Column, new: Column) -> bool:
     """Whether rows that are right in one are in the other: it may have another name, a comment and a wider type."""
     return (
-        (old.nullable, old.default) == (new.nullable, new.default)
-        and is_widening(old.type, new.type)
-        and old.stored.children == new.stored.children
+        (old.nullable, old.default) == (new.nullable, new.default) and is_widening(old.type, new.type) and old.stored.children == new.stored.children
     )
 
 

@@ -248,8 +248,8 @@ def test_a_table_that_one_dropped_and_the_other_changed(con: Any) -> None:
     with pytest.raises(lakelite.TransactionConflict) as caught:
         con.execute("MERGE BRANCH dev")
     assert {(c.table, c.explanation) for c in caught.value.conflicts} == {
-        ("a", "it was dropped there and changed here"),
-        ("b", "it was dropped here and changed there"),
+        ("a", "it was dropped there and changed here (here: rows changed; there: dropped)"),
+        ("b", "it was dropped here and changed there (here: dropped; there: rows changed)"),
     }
     assert answer(con, "SELECT table_name, row_id FROM lake.merge_conflicts ORDER BY 1") == [("a", None), ("b", None)]
     con.execute("CREATE BRANCH kept")
@@ -337,9 +337,15 @@ def test_what_only_theirs_redefined_comes_over(con: Any) -> None:
 @pytest.mark.parametrize(("side", "columns"), [("OURS", ["k", "v", "x"]), ("THEIRS", ["k", "renamed", "x"])])
 def test_definitions_that_do_not_go_together(con: Any, side: str, columns: list[str]) -> None:
     on(con, "dev", "ALTER TABLE t RENAME v TO renamed; ALTER TABLE t ADD COLUMN x INTEGER; UPDATE t SET x = 1")
-    con.execute("ALTER TABLE t ADD COLUMN x VARCHAR")
+    con.execute("ALTER TABLE t ADD COLUMN x VARCHAR; ALTER TABLE t ALTER x SET DEFAULT 'd'; ALTER TABLE t ADD CONSTRAINT c CHECK (v < 1000)")
     with pytest.raises(lakelite.TransactionConflict, match="definition"):
         con.execute("MERGE BRANCH dev")
+    here = 'column x VARCHAR added, CONSTRAINT "c" CHECK((v < 1000)) added'
+    there = "column v renamed to renamed, column x INTEGER added, rows changed"
+    (line,) = answer(con, "MERGE BRANCH dev DRY RUN")
+    assert line[:5] == ("t", 0, 0, 0, 1)
+    assert line[5].endswith(f"changed on both branches (here: {here}; there: {there})")
+    assert answer(con, "SELECT row_id, base, ours, theirs FROM lake.merge_conflicts") == [(None, None, here, there)]
     con.execute(f"MERGE BRANCH dev ON CONFLICT {side}")
     assert [row[0] for row in con.execute("SELECT * FROM t").description] == columns
     assert answer(con, "SELECT count(*), count(x) FROM t") == [(10, 0 if side == "OURS" else 10)]
