@@ -44,7 +44,7 @@ def merge_branch(execution: Execution, work: ch.Work, operation: MergeBranch, ca
         return Done(work)
     merge = _Merge(execution, operation, sides, work)
     try:
-        merge_conflicts.begin(execution)
+        merge_conflicts.begin(execution, branch)
         merge.run()
         merge.report()
         for number in sides.numbers:  # asked behind the reading: VACUUM may have come between where the other branch was dropped meanwhile
@@ -112,8 +112,7 @@ class _Merge:
 
     def report(self) -> None:
         """What `lake.merge_conflicts` and the statement's own rows show from now on."""
-        if self.conflicts:
-            merge_conflicts.keep(self.execution)
+        merge_conflicts.keep(self.execution)
         found: dict[str, list[Any]] = {}
         for name, *counts, what in self.execution.merge.lines:
             known = found.setdefault(name, [0, 0, 0, 0, []])
@@ -291,9 +290,10 @@ class _Merge:
         if len(ids):
             bases = [_state(base, made.table_id) for base in self.sides.bases]
             theirs = self.sides.head.state(self.sides.head.namespace.by_id[made.table_id])
-            counts = merge_rows.three_ways(execution, made, bases, theirs, before, ids)
-            if counts.conflicts:
-                self.conflicts.append(merge_conflicts.of_rows(execution, made, counts.conflicts))
+            merge_rows.three_ways(execution, made, bases, theirs, before, ids)
+            if merge_rows.counted(execution).conflicts and (torn := merge_conflicts.of_rows(execution, made)) is not None:
+                self.conflicts.append(torn)
+            counts = merge_rows.counted(execution)
             change = self._taken(made, change, before)
         if change.kinds:
             self.work = replace(self.work, changes=self.work.changes.with_change(change))

@@ -72,7 +72,7 @@ def _differs(delta: Delta, fragment_id: int) -> bool:
 
 def three_ways(
     execution: Execution, table: Table, bases: Sequence[TableState | None], theirs: TableState, ours: TableState, ids: NDArray[Any]
-) -> Counts:
+) -> None:
     """Puts the versions of the rows with these ids side by side, as rows of `table`, for the functions below to read. A base of None had no
     such table; several bases have to agree on a row, or it is not known what it was: then both count as having changed it."""
     states = {"base": bases[0], "theirs": theirs, "ours": ours, **{f"base_{i}": base for i, base in enumerate(bases) if i}}
@@ -89,8 +89,18 @@ def three_ways(
         if side == "base":
             read = places
     execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_ways AS {_ways(table, len(bases))}")
-    counted = ", ".join(f"count(*) FILTER (what = {literal(what)})" for what in ("added", "updated", "deleted", "conflict"))
-    return Counts(*execution.engine.run(f"SELECT {counted} FROM {_WAYS}")[0])
+
+
+def counted(execution: Execution) -> Counts:
+    """What is to become of the rows that were put side by side."""
+    sums = ", ".join(f"count(*) FILTER (what = {literal(what)})" for what in ("added", "updated", "deleted", "conflict"))
+    return Counts(*execution.engine.run(f"SELECT {sums} FROM {_WAYS}")[0])
+
+
+def decide(execution: Execution, found: str) -> None:
+    """What was chosen for rows on which both do not agree: theirs is taken over, or ours kept. `found`: a table of row_id and resolution."""
+    choice = "CASE c.resolution WHEN 'theirs' THEN doing ELSE 'kept' END"
+    execution.engine.run(f"UPDATE {_WAYS} SET what = {choice} FROM {found} c WHERE c.row_id = id AND c.resolution IS NOT NULL")
 
 
 def are_updated(execution: Execution, columns: Sequence[Column], base: TableState, side: TableState, ids: NDArray[Any]) -> bool:
@@ -182,7 +192,7 @@ def _distinct(one: str, other: str, kind: str) -> str:
 
 def taken(*, conflicts_too: bool) -> str:
     """The condition for the rows of which theirs is taken over."""
-    return "true" if conflicts_too else "what <> 'conflict'"
+    return "what <> 'kept'" if conflicts_too else "what NOT IN ('kept', 'conflict')"
 
 
 def replaced(execution: Execution, ours: TableState, condition: str) -> dict[int, BitMap]:
@@ -200,18 +210,31 @@ def new_versions(table: Table, condition: str, row_id: str) -> str:
     return f"SELECT {columns}, t.id AS {row_id} FROM temp.lake_merge_theirs t SEMI JOIN {wanted} w ON w.id = t.id ORDER BY t.id"
 
 
-def conflicts(table: Table) -> str:
-    """A SELECT of the rows that both changed, as `lake.merge_conflicts` shows them."""
+def conflicts(table: Table, choices: str) -> str:
+    """A SELECT of the rows that both changed, as `lake.merge_conflicts` shows them, with a digest of both versions, and of `choices` (a table
+    of such digests) the one that was made between these."""
 
     def version(side: str) -> str:
         shown = ", ".join(f"{quote(c.name)} := {side}.c{i}" for i, c in enumerate(table.columns))
-        return f"CASE WHEN {side}.id IS NOT NULL THEN CAST(to_json(struct_pack({shown})) AS VARCHAR) END"
+        return f"CASE WHEN {side}.id IS NOT NULL THEN CAST(to_json(struct_pack({shown})) AS VARCHAR) END AS {side}"
 
-    return (
-        f"SELECT {literal(table.qualified)}, w.id, w.kind, {version('base')}, {version('ours')}, {version('theirs')} FROM {_WAYS} w"
-        " LEFT JOIN temp.lake_merge_base base ON base.id = w.id LEFT JOIN temp.lake_merge_ours ours ON ours.id = w.id"
-        " LEFT JOIN temp.lake_merge_theirs theirs ON theirs.id = w.id WHERE w.what = 'conflict' ORDER BY w.id"
+    digests = (f"{_digest(table, side)} AS {side}_digest" for side in ("ours", "theirs"))
+    found = (
+        f"SELECT {literal(table.qualified)} AS table_name, w.id AS row_id, w.kind, {version('base')}, {version('ours')}, {version('theirs')},"
+        f" {', '.join(digests)} FROM {_WAYS} w LEFT JOIN temp.lake_merge_base base ON base.id = w.id"
+        " LEFT JOIN temp.lake_merge_ours ours ON ours.id = w.id LEFT JOIN temp.lake_merge_theirs theirs ON theirs.id = w.id WHERE w.what = 'conflict'"
     )
+    return (
+        f"SELECT f.*, c.resolution FROM ({found}) f LEFT JOIN {choices} c ON c.row_id = f.row_id"
+        " AND c.ours IS NOT DISTINCT FROM f.ours_digest AND c.theirs IS NOT DISTINCT FROM f.theirs_digest ORDER BY f.row_id"
+    )
+
+
+def _digest(table: Table, side: str) -> str:
+    """Of all values of a version of a row, and of which columns they are; NULL where there is no such version."""
+    values = ", ".join(f"CAST({side}.c{i} AS VARCHAR)" for i in range(len(table.columns)))
+    columns = literal(" ".join(str(c.field_id) for c in table.columns))
+    return f"CASE WHEN {side}.id IS NOT NULL THEN sha256({columns} || CAST(to_json([{values}]::VARCHAR[]) AS VARCHAR)) END"
 
 
 def shown_keys(execution: Execution, table: Table, most: int) -> tuple[str, ...]:
