@@ -6,13 +6,15 @@ place of one of theirs (another type, CREATE OR REPLACE, RESTORE): then rows go 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 from lakelite.language.constraints import with_ids
 from lakelite.model import Column, Field, Table, fold
 from lakelite.storage.widening import is_widening
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +28,99 @@ class Plan:
 
 
 def merged(base: Table | None, theirs: Table, ours: Table) -> Table | None:
-    """The definition that both come to; None: they changed it in ways that do not go together."""
+    """The definition that both come to, each part of it as the one has it that changed it; None: they changed it in ways that do not go together."""
     if theirs in (base, ours):
         return ours
     if base is None or ours == base:
         return theirs
-    for one, other in ((theirs, ours), (ours, theirs)):
-        added = _added(base, one)
-        if added is not None and not {fold(c.name) for c in added} & {fold(c.name) for c in other.columns}:
-            return replace(other, columns=(*other.columns, *added))
-    return None
+    try:
+        schema_id, schema_name, name = _one_of(_placed(base), _placed(theirs), _placed(ours))
+        made = replace(
+            ours, schema_id=schema_id, schema_name=schema_name, name=name,
+            columns=_columns(base, theirs, ours), constraints=_set_of(base.constraints, theirs.constraints, ours.constraints),
+            view=_one_of(base.view, theirs.view, ours.view), comment=_one_of(base.comment, theirs.comment, ours.comment),
+            options=_options(base, theirs, ours), partitioning=_one_of(base.partitioning, theirs.partitioning, ours.partitioning),
+        )  # fmt: skip
+    except _Unlike:
+        return None
+    return made if _is_sound(made) else None
 
 
-def _added(base: Table, now: Table) -> tuple[Column, ...] | None:
-    """The columns that were added, if nothing else was changed."""
-    is_same = now.columns[: len(base.columns)] == base.columns and replace(now, columns=base.columns) == base
-    return now.columns[len(base.columns) :] if is_same else None
+class _Unlike(Exception):
+    """Both changed it, and not alike."""
+
+
+def _one_of(base: _T, theirs: _T, ours: _T) -> _T:
+    """The one that was changed."""
+    if theirs in (base, ours):
+        return ours
+    if ours == base:
+        return theirs
+    raise _Unlike
+
+
+def _set_of(base: Collection[_T], theirs: Collection[_T], ours: Collection[_T]) -> tuple[_T, ...]:
+    """What neither took away, and what either added."""
+    return (*(one for one in ours if one in theirs or one not in base), *(one for one in theirs if one not in base and one not in ours))
+
+
+def _placed(table: Table) -> tuple[int, str, str]:
+    return table.schema_id, table.schema_name, table.name
+
+
+def _options(base: Table, theirs: Table, ours: Table) -> tuple[tuple[str, str], ...]:
+    sides = [dict(table.options) for table in (base, theirs, ours)]
+    values = ((name, _one_of(*(side.get(name) for side in sides))) for name in sorted(frozenset[str]().union(*sides)))
+    return tuple((name, value) for name, value in values if value is not None)
+
+
+def _columns(base: Table, theirs: Table, ours: Table) -> tuple[Column, ...]:
+    before, there, here = ({c.field_id: c for c in table.columns} for table in (base, theirs, ours))
+    if any(before[k] != (there.get(k) or here.get(k) or before[k]) for k in before.keys() - (there.keys() & here.keys())):
+        raise _Unlike  # dropped by one, changed by the other
+    dropped = before.keys() - (there.keys() & here.keys())
+    ids = [k for k in _order(before, there, here) if k not in dropped]
+    return tuple(_column(before.get(k), there[k], here[k]) if k in there and k in here else (there.get(k) or here[k]) for k in ids)
+
+
+def _order(before: Mapping[int, Column], there: Mapping[int, Column], here: Mapping[int, Column]) -> Sequence[int]:
+    """The columns as the one has them that put them in another order, or put others between them; those that the other one added are behind,
+    or in the place of one of that name which it dropped."""
+    if list(there) == list(before) or list(here) == list(before):
+        return list(here if list(there) == list(before) else there)
+    common = before.keys() & there.keys() & here.keys()
+    orders = [[k for k in side if k in common] for side in (before, there, here)]
+    first, second = (here, there) if _one_of(*orders) == orders[2] else (there, here)
+    added = {fold(c.name): k for k, c in second.items() if k not in before and k not in first}
+    places = [added.pop(fold(c.name), k) if k not in second and k in before else k for k, c in first.items()]
+    return [*places, *added.values()]
+
+
+def _column(base: Column | None, theirs: Column, ours: Column) -> Column:
+    if base is None:
+        return _one_of(None, theirs, ours) or ours
+    name = _one_of(base.name, theirs.name, ours.name)
+    kind, stored = _one_of(*((c.type, replace(c.stored, name="")) for c in (base, theirs, ours)))
+    return replace(
+        ours, name=name, type=kind, stored=replace(stored, name=name), nullable=_one_of(base.nullable, theirs.nullable, ours.nullable),
+        default=_one_of(base.default, theirs.default, ours.default), comment=_one_of(base.comment, theirs.comment, ours.comment),
+    )  # fmt: skip
+
+
+def _is_sound(table: Table) -> bool:
+    """Whether the parts go together: names that are given once, constraints and partitioning over columns that are there, and called so."""
+    names = {c.field_id: c.name for c in table.columns}
+    optional = {c.field_id for c in table.columns if c.nullable}
+    primary = [c for c in table.constraints if c.kind == "primary key"]
+    given = [fold(c.name) for c in table.constraints if c.name is not None]
+    return (
+        len({fold(name) for name in names.values()}) == len(names)
+        and all(fold(names.get(field_id, "")) == fold(name) for c in table.constraints for name, field_id in c.columns)
+        and len(primary) <= 1
+        and not any(field_id in optional for c in primary for _, field_id in c.columns)
+        and len(set(given)) == len(given)
+        and all(key.field_id in names for key in table.partitioning)
+    )
 
 
 def can_read(base: Table | None, side: Table, made: Table, *, is_replaced: bool) -> bool:
