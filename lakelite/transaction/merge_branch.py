@@ -7,10 +7,10 @@ that theirs touched, so that it runs again on the head where winners changed one
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import add
-from typing import Any
+from typing import Any, Literal
 
 from lakelite.contents import Namespace, TableState
 from lakelite.errors import IntegrityError, Position, ProgrammingError, TransactionConflict
@@ -28,6 +28,7 @@ from lakelite.transaction.merge_sides import Side, Sides
 from lakelite.transaction.view import LakeView, check_version
 
 _ROW_ID = quote("_lake_kept_row_id")
+Reading = Literal["as it is", "by name", "not"]
 _DEFINITIONS = "its columns or its definition were changed on both branches"
 
 
@@ -179,8 +180,10 @@ class _Merge:
         if self._makes_room(made):
             self._take_whole(theirs, ch.TableChange(made, created=True, kinds=frozenset({"create"})), "created")
 
-    def _take_whole(self, theirs: Table, change: ch.TableChange, what: str) -> None:
-        """The table with all its rows as theirs has it. No data is written: files get a second name, and rows keep their ids."""
+    def _take_whole(self, theirs: Table, change: ch.TableChange, what: str) -> Mapping[int, int]:
+        """The table with all its rows as theirs has it. No data is written: files get a second name, and rows keep their ids. For each fragment
+        of theirs, the one that stands for it."""
+        staged: dict[int, fragments.Staged] = {}
         if theirs.view is None:
             state = self.sides.head.state(theirs)
             staged = {k: self._put_back(state, k) for k in state.fragments}
@@ -192,6 +195,7 @@ class _Merge:
         else:
             self._tell(change.table, what)
         self.work = ch.Work(self.work.namespace.with_table(change.table), self.work.changes.with_change(change))
+        return {k: s.fragment.fragment_id for k, s in staged.items()}
 
     def _put_back(self, state: TableState, fragment_id: int) -> fragments.Staged:
         staged = fragments.put_back(self.execution.place(state.table), state.fragments[fragment_id], self.execution.catalog.inline_rows)
@@ -207,30 +211,40 @@ class _Merge:
         if made is None or why is not None:
             wins = self._is_torn(ours, why or _DEFINITIONS)
             made = theirs if wins else ours
-        if not self._can_read(base, ours, made, self.sides.theirs, theirs):
-            return Plan(theirs, ours, made, "all")
-        return Plan(theirs, ours, made, "changes" if self._can_read(base, theirs, made, self.sides.ours, ours) else "nothing")
+        here, there = self._reading(base, ours, made, self.sides.theirs, theirs), self._reading(base, theirs, made, self.sides.ours, ours)
+        if here == "as it is":
+            by_name = definition.converted(theirs, made).keys() if there == "by name" else ()
+            return Plan(theirs, ours, made, "nothing" if there == "not" else "changes", by_name)
+        has_rows = here == "by name" and there == "as it is" and merge_sides.has_changed(self.execution, self.sides.ours, ours.table_id)
+        return Plan(theirs, ours, made, "all and ours" if has_rows else "all", definition.converted(ours, made).keys())
 
-    def _can_read(self, base: Table | None, table: Table, made: Table, side: Side, other: Table) -> bool:
-        """Whether the rows of one side, which has `table`, can be read as of `made`, given what the other `side` did to its `other`."""
-        kinds = side.kinds.get(table.table_id, frozenset())
-        return definition.can_read(base, table, made, is_replaced=definition.is_replaced(base, other, kinds))
+    def _reading(self, base: Table | None, table: Table, made: Table, side: Side, other: Table) -> Reading:
+        """How the rows of one side, which has `table`, can be read as of `made`, given what the other `side` did to its `other`."""
+        is_replaced = definition.is_replaced(base, other, side.kinds.get(table.table_id, frozenset()))
+        if definition.can_read(base, table, made, is_replaced=is_replaced):
+            return "as it is"
+        by_name = definition.converted(table, made)
+        return "by name" if is_replaced and definition.can_read(base, table, made, is_replaced=True, by_name=by_name) else "not"
 
     def _torn_by(self, base: Table | None, theirs: Table, ours: Table, made: Table) -> str | None:
         """Why changed rows of one side do not go together with what the other side did to the definition."""
         ways = ((self.sides.theirs, theirs, self.sides.ours, ours), (self.sides.ours, ours, self.sides.theirs, theirs))
-        for side, table, other_side, other in ways:
-            if not self._can_read(base, table, made, other_side, other) and merge_sides.has_changed(self.execution, side, table.table_id):
+        readings = [self._reading(base, table, made, other_side, other) for _, table, other_side, other in ways]
+        for (side, table, _, _), reading in zip(ways, readings, strict=True):
+            is_lost = reading == "not" or "as it is" not in readings
+            if is_lost and merge_sides.has_changed(self.execution, side, table.table_id):
                 return "its rows were written anew, and changed on the other branch"
-        for side, table, view in ((self.sides.theirs, theirs, self.sides.head), (self.sides.ours, ours, self.execution.view)):
-            dropped = definition.lost(base, table, made)
-            if base is not None and dropped and self._are_updated(dropped, base, view.state(table), side):
-                return f"{listed([c.name for c in dropped])} was dropped on one branch, and rows were given other values there on the other"
+        for (side, table, _, _), reading, view in zip(ways, readings, (self.sides.head, self.execution.view), strict=True):
+            by_name = definition.converted(table, made) if reading == "by name" else {}
+            lost = [] if base is None else definition.lost(base, table, made, by_name)
+            if base is not None and lost and self._are_updated(lost, base, view.state(table), side):
+                names = listed([c.name if kind == c.type else f"a field of {c.name}" for c, kind in lost])
+                return f"{names} was dropped on one branch, and rows were given other values there on the other"
         return None
 
-    def _are_updated(self, columns: Sequence[Column], base: Table, state: TableState, side: Side) -> bool:
+    def _are_updated(self, parts: Sequence[tuple[Column, str]], base: Table, state: TableState, side: Side) -> bool:
         ids = merge_sides.touched(self.execution, side, base.table_id)
-        return len(ids) > 0 and merge_rows.are_updated(self.execution, columns, self.sides.base.state(base), state, ids)
+        return len(ids) > 0 and merge_rows.are_updated(self.execution, parts, self.sides.base.state(base), state, ids)
 
     def _named(self, plans: Sequence[Plan]) -> list[Plan]:
         """The plans with the names that the tables have in the end: all change at once, so that one may get what another one had."""
@@ -255,14 +269,13 @@ class _Merge:
         made, ours, what = self._placed(plan.made), plan.ours, ""
         if made != ours:
             what = "redefined"
-            self._redefine(made, ours, anew=plan.takes == "all")
+            self._redefine(made, ours, anew=plan.takes in ("all", "all and ours"))
         if made.view is not None:
             self._tell(made, what)
-        elif plan.takes == "all":
-            change = ch.delete_all(self.work.changes.change_of(made), self.execution.view.state(ours), "overwrite")
-            self._take_whole(plan.theirs, change, "overwritten")
+        elif plan.takes in ("all", "all and ours"):
+            self._overwrite(plan, made)
         elif plan.takes == "changes":
-            self._rows(made, ours, what)
+            self._rows(plan, made, what)
         else:
             self._keep(made, ours, what)
 
@@ -282,35 +295,46 @@ class _Merge:
         changes = self.work.changes.with_change(replace(change, table=made, kinds=change.kinds | kinds))
         self.work = ch.Work(self.work.namespace.with_table(made), changes)
 
-    def _rows(self, made: Table, ours: Table, what: str) -> None:
-        execution, before = self.execution, self.execution.view.state(ours)
-        ids = merge_rows.candidates(execution, merge_sides.deltas(execution, self.sides.theirs, made.table_id))
-        change = self.work.changes.change_of(made)
-        counts = merge_rows.Counts(0, 0, 0, 0)
-        if len(ids):
-            bases = [_state(base, made.table_id) for base in self.sides.bases]
-            theirs = self.sides.head.state(self.sides.head.namespace.by_id[made.table_id])
-            merge_rows.three_ways(execution, made, bases, theirs, before, ids)
-            if merge_rows.counted(execution).conflicts and (torn := merge_conflicts.of_rows(execution, made)) is not None:
-                self.conflicts.append(torn)
-            counts = merge_rows.counted(execution)
-            change = self._taken(made, change, before)
+    def _overwrite(self, plan: Plan, made: Table) -> None:
+        """All rows of theirs, and in the place of some what ours made of them."""
+        change = ch.delete_all(self.work.changes.change_of(made), self.execution.view.state(plan.ours), "overwrite")
+        put_back = self._take_whole(plan.theirs, change, "overwritten")
+        if plan.takes == "all and ours":
+            change, counts = self._merged(plan, made, self.work.changes.change_of(made), "ours", put_back)
+            self.work = replace(self.work, changes=self.work.changes.with_change(change))
+            self._tell(made, "with the rows that were changed here", merge_rows.Counts(0, 0, 0, counts.conflicts))
+        if made != plan.theirs:
+            _validate(self.execution, self.execution.state(self.work, made), plan.theirs)
+
+    def _rows(self, plan: Plan, made: Table, what: str) -> None:
+        change, counts = self._merged(plan, made, self.work.changes.change_of(made), "theirs")
         if change.kinds:
             self.work = replace(self.work, changes=self.work.changes.with_change(change))
-        if made != ours:
-            _validate(execution, ch.overlay(before, change), ours)
+        if made != plan.ours:
+            _validate(self.execution, ch.overlay(self.execution.view.state(plan.ours), change), plan.ours)
         self._tell(made, what, counts if any((counts.added, counts.updated, counts.deleted, counts.conflicts)) else None)
 
-    def _taken(self, made: Table, change: ch.TableChange, before: TableState) -> ch.TableChange:
-        """The rows of theirs in place of ours."""
-        execution = self.execution
-        condition = merge_rows.taken(conflicts_too=self._wins)
-        gone = merge_rows.replaced(execution, before, condition)
-        rows = merge_rows.new_versions(made, condition, _ROW_ID)
+    def _merged(
+        self, plan: Plan, made: Table, change: ch.TableChange, taking: merge_rows.Taking, put_back: Mapping[int, int] | None = None
+    ) -> tuple[ch.TableChange, merge_rows.Counts]:
+        """`change` with the rows of one side taken over to the other one. `put_back`: for each fragment of that one, the one that stands for it."""
+        execution, table_id = self.execution, made.table_id
+        sides = {"theirs": self.sides.head.state(plan.theirs), "ours": execution.view.state(plan.ours)}
+        ids = merge_rows.candidates(execution, merge_sides.deltas(execution, self.sides.theirs if taking == "theirs" else self.sides.ours, table_id))
+        if not len(ids):
+            return change, merge_rows.Counts(0, 0, 0, 0)
+        bases = [_state(base, table_id) for base in self.sides.bases]
+        merge_rows.three_ways(execution, made, bases, sides["theirs"], sides["ours"], ids, by_name=plan.by_name, taking=taking)
+        if merge_rows.counted(execution).conflicts and (torn := merge_conflicts.of_rows(execution, made, taking)) is not None:
+            self.conflicts.append(torn)
+        condition = merge_rows.taken(conflicts_too=self._wins == (taking == "theirs"))
+        gone = merge_rows.replaced(execution, sides["ours" if taking == "theirs" else "theirs"], condition)
+        gone = gone if put_back is None else {put_back[k]: positions for k, positions in gone.items()}
+        rows = merge_rows.new_versions(made, condition, _ROW_ID, taking)
         staged = execution.keep(made, fragments.write(execution.engine, execution.place(made), made, rows, {}, row_id=_ROW_ID))
         kind: ch.Kind = "append" if not gone else "update" if staged else "delete"
         change = ch.delete(change, gone, kind) if gone else change
-        return ch.append(change, staged, kind) if staged else change
+        return (ch.append(change, staged, kind) if staged else change), merge_rows.counted(execution)
 
 
 def _state(view: LakeView, table_id: int) -> TableState | None:

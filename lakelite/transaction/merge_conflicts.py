@@ -65,11 +65,11 @@ def of_table(execution: Execution, table: Table, why: str, here: str, there: str
     return Torn(table.qualified, f"{why} (here: {here}; there: {there})")
 
 
-def of_rows(execution: Execution, table: Table) -> Torn | None:
+def of_rows(execution: Execution, table: Table, taking: merge_rows.Taking) -> Torn | None:
     """Notes the rows of a table that `merge_rows.three_ways` has found changed on both branches, and applies what was chosen for them.
     None: nothing is left to be decided."""
     execution.engine.run(f"INSERT INTO {_FOUND} BY NAME {merge_rows.conflicts(table, _CHOICES)}")
-    merge_rows.decide(execution, _FOUND)
+    merge_rows.decide(execution, _FOUND, taking)
     count = merge_rows.counted(execution).conflicts
     if not count:
         return None

@@ -12,6 +12,7 @@ from typing import Literal, TypeVar
 
 from lakelite.language.constraints import with_ids
 from lakelite.model import Column, Field, Table, fold
+from lakelite.storage.fields import differ_in_fields, dropped_fields
 from lakelite.storage.widening import is_widening
 
 _T = TypeVar("_T")
@@ -19,12 +20,15 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What becomes of a table that both have: `made` is its definition; `takes`: the rows that theirs changed, all rows of theirs, or none."""
+    """What becomes of a table that both have: `made` is its definition; `takes`: the rows that theirs changed, all rows of theirs (with those that
+    ours changed in their place), or none. `by_name`: the columns of `made`, by field id, that one side has under another field id (`converted`).
+    """
 
     theirs: Table
     ours: Table
     made: Table
-    takes: Literal["changes", "all", "nothing"]
+    takes: Literal["changes", "all", "all and ours", "nothing"]
+    by_name: Collection[int] = ()
 
 
 def merged(base: Table | None, theirs: Table, ours: Table) -> Table | None:
@@ -123,13 +127,23 @@ def _is_sound(table: Table) -> bool:
     )
 
 
-def can_read(base: Table | None, side: Table, made: Table, *, is_replaced: bool) -> bool:
-    """Whether rows of `side` have all values that `made` asks for. `is_replaced`: the other side put columns in the place of others."""
-    has, known, wanted = _fields(side), _fields(base or made), _fields(made)
+def can_read(base: Table | None, side: Table, made: Table, *, is_replaced: bool, by_name: Collection[int] = ()) -> bool:
+    """Whether rows of `side` have all values that `made` asks for, but for the columns `by_name`. `is_replaced`: the other side put columns in
+    the place of others."""
+    has, known = _fields(side), _fields(base or made)
+    wanted = _fields(replace(made, columns=tuple(c for c in made.columns if c.field_id not in by_name)))
     if any(field_id not in has and (is_replaced or field_id in known) for field_id in wanted):
         return False
     common = ((has[k], wanted[k]) for k in wanted.keys() & has.keys())
     return all(old.children or new.children or is_widening(old.type, new.type) for old, new in common)
+
+
+def converted(side: Table, made: Table) -> dict[int, Column]:
+    """The columns of `made`, by field id, that `side` has under another one: as it has them. They differ in fields inside, and are read by name."""
+    has, wanted = {c.field_id for c in side.columns}, {c.field_id for c in made.columns}
+    named = {fold(c.name): c for c in side.columns if c.field_id not in wanted}
+    found = {c.field_id: (named.get(fold(c.name)), c) for c in made.columns if c.field_id not in has}
+    return {k: old for k, (old, new) in found.items() if old is not None and differ_in_fields(old.type, new.type)}
 
 
 def is_replaced(base: Table | None, side: Table, kinds: frozenset[str]) -> bool:
@@ -138,10 +152,13 @@ def is_replaced(base: Table | None, side: Table, kinds: frozenset[str]) -> bool:
     return bool(has - known) and ("rewrite" in kinds or ("overwrite" in kinds and bool(known - has)))
 
 
-def lost(base: Table | None, side: Table, made: Table) -> Sequence[Column]:
-    """The columns, as `side` has them, that base had, and that are not, or not whole, in `made`."""
-    known, wanted = _fields(base).keys() if base is not None else frozenset(), _fields(made).keys()
-    return [c for c in side.columns if {f.field_id for f in _within(c.stored)} & known - wanted]
+def lost(base: Table, side: Table, made: Table, by_name: Mapping[int, Column]) -> list[tuple[Column, str]]:
+    """The columns, as `side` has them, that base had, and that are not, or not whole, in `made`; with the type of what is lost of each."""
+    known, wanted, kinds = _fields(base).keys(), _fields(made).keys(), {c.field_id: c.type for c in made.columns}
+    become = {old.field_id: kinds[k] for k, old in by_name.items()}
+    gone = [c for c in side.columns if {f.field_id for f in _within(c.stored)} & known - wanted]
+    types = ((c, dropped_fields(c.type, become[c.field_id]) if c.field_id in become else c.type) for c in gone)
+    return [(c, kind) for c, kind in types if kind is not None]
 
 
 def told(base: Table | None, side: Table | None) -> list[str]:
