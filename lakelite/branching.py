@@ -7,17 +7,18 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from lakelite import landing
+from lakelite import errors, landing
 from lakelite.catalog import branches
 from lakelite.errors import Error, OperationalError, Position, ProgrammingError
 from lakelite.lake import Lake
 from lakelite.language import branch_statements as bs
+from lakelite.language import statements as st
 from lakelite.mapping.names import listed
-from lakelite.model import MAIN_BRANCH_ID
+from lakelite.model import MAIN_BRANCH_ID, Branch
 from lakelite.results import Result
 from lakelite.standalone import check_alone
 from lakelite.transaction import commit as committing
-from lakelite.transaction import versions
+from lakelite.transaction import merge_conflicts, merge_rows, versions
 from lakelite.transaction.commit import CommitResult
 from lakelite.transaction.execution import Call
 from lakelite.transaction.transaction import Transaction
@@ -57,6 +58,7 @@ def use(lake: Lake, tx: Transaction | None, name: str, position: Position | None
     lake.use(versions.find_branch(lake.catalog, name, position))
 
 
+_NO_CONFLICTS = "this connection has seen no conflicts: MERGE BRANCH … DRY RUN shows those of a merge"
 _MERGED = (
     ("table_name", "VARCHAR"), ("rows_added", "BIGINT"), ("rows_updated", "BIGINT"), ("rows_deleted", "BIGINT"), ("conflicts", "BIGINT"),
     ("what", "VARCHAR"),
@@ -82,6 +84,35 @@ def merge(
         return committed, Result(_MERGED, rows=lake.merge.lines, messages=messages)
     finally:
         lake.unpin(merging)
+
+
+def resolve(
+    lake: Lake, tx: Transaction | None, operation: st.Update, call: Call, limited: AbstractContextManager[None], *, read_only: bool
+) -> Result:
+    """UPDATE lake.merge_conflicts: what the next merge of that branch is to do with rows that both changed. No part of any snapshot."""
+    check_alone("UPDATE lake.merge_conflicts", tx, read_only=read_only)
+    report, looking = lake.merge, lake.start(explicit=False, isolation=lake.settings.isolation, read_only=True)
+    try:
+        with limited, looking.moment(operation, call):
+            choices = merge_conflicts.choose(looking.execution, looking.work, operation, call)
+        if report.theirs is not None:
+            _choose(lake, report.theirs, report.ours_id, choices)
+        merge_conflicts.show_chosen(looking.execution)
+        return Result(None, rowcount=len(json.loads(choices)), messages=[] if report.conflicts else [(errors.Warning, _NO_CONFLICTS)])
+    finally:
+        merge_rows.forget(looking.execution)
+        lake.unpin(looking)
+
+
+def _choose(lake: Lake, theirs: Branch, ours_id: int, choices: str) -> None:
+    """OperationalError: one of the branches was dropped meanwhile."""
+    pair = {"ours": ours_id, "theirs": theirs.branch_id}
+    with lake.locked():
+        if not {row[0] for row in lake.catalog.rows("living_branches")}.issuperset(pair.values()):
+            raise OperationalError(f"branch {theirs.name}, or the one that it was merged into, was dropped", hint="SHOW BRANCHES lists the branches")
+        with lake.catalog.transaction("choosing a side of conflicts") as writer:
+            writer.run("drop_merge_choices", choices=choices, **pair)
+            writer.run("add_merge_choices", choices=choices, **pair)
 
 
 def _what(operation: bs.OfBranches) -> str:

@@ -36,7 +36,7 @@ from lakelite.storage.foreign import Rows, Variables
 from lakelite.storage.locks import refuse_fork
 from lakelite.storage.temporary import NOTHING, Temporaries
 from lakelite.timeouts import Watch
-from lakelite.transaction import temporary
+from lakelite.transaction import merge_conflicts, temporary
 from lakelite.transaction.commit import CommitResult
 from lakelite.transaction.execution import Call, Stream
 from lakelite.transaction.nameable import nameable
@@ -172,6 +172,9 @@ class Session:
                 return self._query(statement, values)
             case st.MergeBranch():
                 return self._merge_branch(operation, call)
+            case st.Update() if merge_conflicts.are_meant(operation):
+                limited = self._limited(self.lake.engine.stopper)
+                return branching.resolve(self.lake, self._tx, operation, call, limited, read_only=self.read_only)
             case _ if isinstance(operation, st.OfBranches):
                 return branching.run(self.lake, self._tx, operation, call, read_only=self.read_only)
             case _ if isinstance(operation, st.Standalone):

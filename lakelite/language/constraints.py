@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakelite.language.tokens import Token, folded, lex, unquote
+from lakelite.model import Constraint
 
 FIRST_WORDS = frozenset("CHECK PRIMARY UNIQUE FOREIGN REFERENCES".split())
 _NAMED = frozenset("CHECK PRIMARY UNIQUE".split())
@@ -50,3 +51,14 @@ def without_table(expression: str, table: str) -> str:
         if is_name and tokens[index + 1].word == "." and (index == 0 or tokens[index - 1].word != "."):
             kept, position = kept + expression[position : token.start], tokens[index + 2].start
     return kept + expression[position:]
+
+
+def with_ids(constraint: Constraint) -> tuple[object, ...]:
+    """What a constraint says, whatever its columns are called: field ids stand for their names."""
+    ids = {folded(name): field_id for name, field_id in constraint.columns}
+    text = constraint.expression or ""
+    said: list[object] = []
+    for token in lex(text):
+        word = text[token.start : token.end]
+        said.append(ids.get(folded(unquote(word)), word) if token.kind in ("word", "quoted") else word)
+    return constraint.kind, constraint.name, [field_id for _, field_id in constraint.columns], said

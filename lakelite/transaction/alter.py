@@ -12,12 +12,11 @@ from dataclasses import replace
 from lakelite.contents import TableState
 from lakelite.errors import IntegrityError, ProgrammingError
 from lakelite.language import statements as st
-from lakelite.language.parse import is_volatile, uses_clock
+from lakelite.language.parse import is_volatile
 from lakelite.model import ROW_ID_COLUMN, Column, Constraint, Table, fold, literal, quote
 from lakelite.storage import fragment as fragments
-from lakelite.storage import types
 from lakelite.storage.widening import is_widening
-from lakelite.transaction import alter_constraints, define, describe, tuning
+from lakelite.transaction import alter_constraints, define, describe, redefinition, tuning
 from lakelite.transaction import changes as ch
 from lakelite.transaction.execution import Call, Done, Execution, find_relation, find_table
 
@@ -35,14 +34,14 @@ def alter_table(execution: Execution, work: ch.Work, operation: st.AlterTable, c
         return Done(define.defined(_renamed(execution, work, table, operation, call)))
     if operation.what in alter_constraints.HANDLED:
         changed = alter_constraints.changed(execution, work, table, operation)
-        return Done(define.defined(_found(work, table) if changed is None else _put(work, changed, "schema")))
+        return Done(define.defined(_found(work, table) if changed is None else _put(execution, work, changed)))
     _refuse_reserved(operation)
     _refuse_partition_key(table, operation)
     described = define.altered(execution, replace(table, constraints=_concerned(table, operation)), operation.change)
     if operation.what == "add" and len(operation.path) == 1:
         altered = _added(execution, work, table, described.columns)
     elif operation.what == "drop" and len(operation.path) == 1:
-        altered = _dropped(work, table, described.columns)
+        altered = _dropped(execution, work, table, described.columns)
     else:
         altered = _changed(execution, work, table, operation, described)
     return Done(define.defined(_found(work, table) if altered is None else altered))
@@ -52,12 +51,12 @@ def tune_table(execution: Execution, work: ch.Work, operation: st.TuneTable, cal
     """Options and partitioning: nothing of what anybody has written is wrong because of them."""
     if operation.if_exists and work.namespace.find(operation.target.schema, operation.target.name) is None:
         return Done(define.defined(work, conditional=True))
-    table = tuned = find_table(work, operation.target, call)
+    tuned = find_table(work, operation.target, call)
     if operation.options is not None:
         tuned = tuning.with_options(tuned, operation.options, call)
     if operation.partitioned_by is not None:
         tuned = tuning.partitioned(tuned, operation.partitioned_by, call)
-    return Done(define.defined(_found(work, table) if tuned == table else _put(work, tuned, "extend")))
+    return Done(define.defined(_put(execution, work, tuned)))
 
 
 def _refuse_partition_key(table: Table, operation: st.AlterTable) -> None:
@@ -86,9 +85,12 @@ def _concerned(table: Table, operation: st.AlterTable) -> tuple[Constraint, ...]
     return tuple(c for c in table.constraints if operation.what != "add" and not ids.isdisjoint(field_id for _, field_id in c.columns))
 
 
-def _put(work: ch.Work, table: Table, *kinds: ch.Kind) -> ch.Work:
-    change = work.changes.change_of(table)
-    change = replace(change, table=table, kinds=change.kinds | set(kinds))
+def _put(execution: Execution, work: ch.Work, table: Table) -> ch.Work:
+    before, change = work.namespace.by_id[table.table_id], work.changes.change_of(table)
+    if table == before:
+        return _found(work, table)
+    kinds = redefinition.kind_of(execution, before, table)
+    change = replace(change, table=table, kinds=change.kinds | kinds)
     return ch.Work(work.namespace.with_table(table), work.changes.with_change(change))
 
 
@@ -97,7 +99,7 @@ def _renamed(execution: Execution, work: ch.Work, table: Table, operation: st.Al
     if fold(operation.new_name) != fold(table.name):
         target = st.Name(table.schema_name, operation.new_name, call.text.rfind(operation.new_name))
         define.taken_by(execution, work, st.CreateTable(target, or_replace=False, if_not_exists=False, body=""), call)
-    return _put(work, replace(table, name=operation.new_name), "extend", "rename")
+    return _put(execution, work, replace(table, name=operation.new_name))
 
 
 # Columns that come and go.
@@ -110,33 +112,24 @@ def _added(execution: Execution, work: ch.Work, table: Table, described: list[de
     default = column.default if column.default is not None else "NULL"
     if is_volatile(default):  # each row has a value of its own
         return _rewritten(execution, work, table, replace(table, columns=(*table.columns, column)), {column.field_id: default})
-    initial, is_exact = _initial(execution, column, default)
+    initial, is_exact = redefinition.initial(execution, column)
     if not is_exact:
         return _rewritten(execution, work, table, replace(table, columns=(*table.columns, column)), {column.field_id: default})
     if not column.nullable and initial is None and execution.state(work, table).row_count:
         hint = "add it with a DEFAULT, or without NOT NULL"
         raise IntegrityError(f"NOT NULL constraint failed: {table.qualified}.{column.name}: the rows there have no value for it", hint=hint)
     made = replace(column, stored=replace(column.stored, initial=initial))
-    stands = (column.nullable or initial is not None) and not uses_clock(default)
-    return _put(work, replace(table, columns=(*table.columns, made)), "extend" if stands else "schema")
+    return _put(execution, work, replace(table, columns=(*table.columns, made)))
 
 
-def _initial(execution: Execution, column: Column, default: str) -> tuple[str | None, bool]:
-    """The stored value of a default, evaluated once, as text, and whether that text is the same value when it is read."""
-    stored = types.encode(f"CAST(({default}) AS {column.type})", column.type)
-    again = f"CAST(CAST(s AS VARCHAR) AS {column.stored.type})"
-    found = execution.engine.run(f"WITH d AS MATERIALIZED (SELECT {stored} AS s) SELECT CAST(s AS VARCHAR), {again} IS NOT DISTINCT FROM s FROM d")
-    return found[0][0], bool(found[0][1])
-
-
-def _dropped(work: ch.Work, table: Table, described: list[define.ColumnText]) -> ch.Work | None:
+def _dropped(execution: Execution, work: ch.Work, table: Table, described: list[define.ColumnText]) -> ch.Work | None:
     if len(described) == len(table.columns):  # IF EXISTS
         return None
     left = {name for name, *_ in described}
     columns = tuple(c for c in table.columns if c.name in left)
     ids = {c.field_id for c in columns}
     constraints = tuple(c for c in table.constraints if ids.issuperset(field_id for _, field_id in c.columns))
-    return _put(work, replace(table, columns=columns, constraints=constraints), "shrink")
+    return _put(execution, work, replace(table, columns=columns, constraints=constraints))
 
 
 # Columns that become others.
@@ -165,7 +158,7 @@ def _changed(execution: Execution, work: ch.Work, table: Table, operation: st.Al
     changed = replace(table, columns=(*table.columns[:index], new, *table.columns[index + 1 :]))
     if operation.what == "rename":
         changed = replace(changed, constraints=_renamed_in(changed, _concerned(table, operation), described))
-    return _put(work, changed, "extend" if operation.what in ("rename", "type") else "schema")
+    return _put(execution, work, changed)
 
 
 def _renamed_in(table: Table, concerned: tuple[Constraint, ...], described: define.Described) -> tuple[Constraint, ...]:
@@ -218,7 +211,7 @@ def _rewritten(execution: Execution, work: ch.Work, old: Table, new: Table, valu
             execution.engine.run(f"ALTER TABLE {copy} {first}")
             staged = _written(execution, new, f"SELECT {select}, {_ROW_ID} FROM {copy}")
     change = ch.append(ch.delete_all(work.changes.change_of(old), state, "rewrite"), staged, "rewrite")
-    return _put(replace(work, changes=work.changes.with_change(change)), new, "schema")
+    return _put(execution, replace(work, changes=work.changes.with_change(change)), new)
 
 
 def _written(execution: Execution, table: Table, rows: str) -> tuple[fragments.Staged, ...]:

@@ -11,7 +11,7 @@ from lakelite.mapping.names import did_you_mean, listed
 from lakelite.model import MAIN_SCHEMA, Table, View, fold
 from lakelite.storage.engine import names_database
 from lakelite.transaction import changes as ch
-from lakelite.transaction import define, source, tuning, views
+from lakelite.transaction import define, redefinition, source, tuning, views
 from lakelite.transaction.execution import Call, Done, Execution, find_relation, find_table
 from lakelite.transaction.key_lookup import key_names
 
@@ -70,7 +70,7 @@ def rename_view(execution: Execution, work: ch.Work, operation: st.RenameView, c
     if fold(operation.new_name) != fold(view.name):
         target = st.Name(view.schema_name, operation.new_name, call.text.rfind(operation.new_name))
         define.taken_by(execution, work, st.CreateView(target, False, False, (), "", st.Sql((), (), 0)), call)
-    return Done(define.defined(_with(work, replace(view, name=operation.new_name), "extend", "rename")))
+    return Done(define.defined(_redefined(execution, work, view, replace(view, name=operation.new_name))))
 
 
 def _find_view(work: ch.Work, name: st.Name, call: Call, hint: str) -> Table:
@@ -95,9 +95,7 @@ def comment_on(execution: Execution, work: ch.Work, operation: st.CommentOn, cal
         new = replace(old, comment=comment)
     else:
         new = _commented(execution, work, old, operation, operation.column, comment, call)
-    if new == old:
-        return Done(define.defined(replace(work, changes=_found(work.changes, [old.table_id]))))
-    return Done(define.defined(_with(work, new, "extend")))
+    return Done(define.defined(_redefined(execution, work, old, new)))
 
 
 def _commented(execution: Execution, work: ch.Work, table: Table, operation: st.CommentOn, column: str, comment: str | None, call: Call) -> Table:
@@ -110,6 +108,12 @@ def _commented(execution: Execution, work: ch.Work, table: Table, operation: st.
         return replace(table, columns=tuple(replace(c, comment=comment) if fold(c.name) == fold(column) else c for c in table.columns))
     others = tuple(pair for pair in table.view.comments if fold(pair[0]) != fold(column))
     return replace(table, view=replace(table.view, comments=others if comment is None else (*others, (column, comment))))
+
+
+def _redefined(execution: Execution, work: ch.Work, old: Table, new: Table) -> ch.Work:
+    if new == old:
+        return replace(work, changes=_found(work.changes, [old.table_id]))
+    return _with(work, new, *redefinition.kind_of(execution, old, new))
 
 
 # Tables like others.

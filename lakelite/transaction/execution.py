@@ -14,7 +14,7 @@ from lakelite.contents import TableState
 from lakelite.errors import Position, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.mapping.names import did_you_mean, listed
-from lakelite.model import MAIN_BRANCH_ID, MAIN_SCHEMA, RESERVED_SCHEMA, Limits, Table, fold
+from lakelite.model import MAIN_BRANCH_ID, MAIN_SCHEMA, RESERVED_SCHEMA, Branch, Limits, Table, fold
 from lakelite.storage import fragment as fragments
 from lakelite.storage.engine import INTERNAL, NAMELESS, Engine
 from lakelite.storage.files import LakePaths, data_file_name
@@ -35,11 +35,14 @@ RESERVED_SCHEMAS = frozenset({RESERVED_SCHEMA, INTERNAL, NAMELESS, MIRROR, "info
 
 @dataclass(slots=True)
 class MergeReport:
-    """Of the last MERGE BRANCH of a connection: the rows that it found changed on both branches (`lake.merge_conflicts`; None: there are none),
-    and for each table its name, the rows added, updated, deleted and changed on both, and what else became of it."""
+    """Of the last MERGE BRANCH of a connection: what it found changed on both branches (`lake.merge_conflicts`; None: nothing), and for each
+    table its name, the rows added, updated, deleted and changed on both, and what else became of it. `theirs`: the branch that it merged,
+    into the one of the id `ours_id`."""
 
     conflicts: SavedRows | None = None
     lines: list[tuple[str, int, int, int, int, str]] = field(default_factory=list)
+    theirs: Branch | None = None
+    ours_id: int = MAIN_BRANCH_ID
 
 
 @dataclass(slots=True)

@@ -7,27 +7,28 @@ that theirs touched, so that it runs again on the head where winners changed one
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import add
+from typing import Any, Literal
 
 from lakelite.contents import Namespace, TableState
-from lakelite.errors import Conflict, IntegrityError, Position, ProgrammingError, TransactionConflict
+from lakelite.errors import IntegrityError, Position, ProgrammingError, TransactionConflict
 from lakelite.language.branch_statements import MergeBranch
 from lakelite.mapping.names import listed
 from lakelite.model import Column, Schema, Table, fold, quote
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import changes as ch
-from lakelite.transaction import constraints, define, merge_rows, merge_sides, versions
+from lakelite.transaction import constraints, define, merge_conflicts, merge_rows, merge_sides, redefinition, versions
 from lakelite.transaction import merge_definition as definition
 from lakelite.transaction.execution import Call, Done, Execution
-from lakelite.transaction.meetings import Winner
+from lakelite.transaction.merge_conflicts import Torn
 from lakelite.transaction.merge_definition import Plan
 from lakelite.transaction.merge_sides import Side, Sides
 from lakelite.transaction.view import LakeView, check_version
 
-SHOWN_KEYS = 10
 _ROW_ID = quote("_lake_kept_row_id")
-_CONFLICTS = "temp.lake_merge_conflicts"
+Reading = Literal["as it is", "by name", "not"]
 _DEFINITIONS = "its columns or its definition were changed on both branches"
 
 
@@ -44,7 +45,7 @@ def merge_branch(execution: Execution, work: ch.Work, operation: MergeBranch, ca
         return Done(work)
     merge = _Merge(execution, operation, sides, work)
     try:
-        execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_conflicts ({', '.join(map(' '.join, merge_rows.CONFLICT_COLUMNS))})")
+        merge_conflicts.begin(execution, branch)
         merge.run()
         merge.report()
         for number in sides.numbers:  # asked behind the reading: VACUUM may have come between where the other branch was dropped meanwhile
@@ -52,23 +53,13 @@ def merge_branch(execution: Execution, work: ch.Work, operation: MergeBranch, ca
     finally:
         merge_rows.forget(execution)
     if merge.conflicts and operation.on_conflict == "fail" and not operation.dry_run:
-        raise TransactionConflict(tuple(_conflict(execution, sides, one, call) for one in merge.conflicts))
+        raise TransactionConflict(tuple(merge_conflicts.error(execution, sides, one, call) for one in merge.conflicts))
     changes = merge.work.changes.with_reads(merge.looked, call.text)
     changes = replace(changes, defines=True, writes=True, blind=False, merged=head)
     return Done(replace(merge.work, changes=changes), sum(sum(line[1:4]) for line in execution.merge.lines))
 
 
 # The merge.
-
-
-@dataclass(frozen=True, slots=True)
-class _Torn:
-    """A conflict: a table, and what is wrong. `rows`: how many rows both changed (None: it is about the table itself)."""
-
-    table: str
-    why: str
-    rows: int | None = None
-    keys: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -79,7 +70,7 @@ class _Merge:
     operation: MergeBranch
     sides: Sides
     work: ch.Work
-    conflicts: list[_Torn] = field(default_factory=list)
+    conflicts: list[Torn] = field(default_factory=list)
     looked: frozenset[int] = frozenset()
 
     def run(self) -> None:
@@ -103,17 +94,32 @@ class _Merge:
         """Whether theirs wins a conflict."""
         return self.operation.on_conflict == "theirs"
 
-    def _is_torn(self, torn: _Torn) -> bool:
-        """Notes a conflict about a table; whether theirs wins it."""
+    def _is_torn(self, table: Table, why: str, other: Table | None = None) -> bool:
+        """Notes a conflict about a table; whether theirs wins it. `other`: the one of ours that theirs meets in its place."""
+        here = self._did(self.sides.ours, self.execution.view.namespace, (other or table).table_id)
+        there = self._did(self.sides.theirs, self.sides.head.namespace, table.table_id)
+        torn = merge_conflicts.of_table(self.execution, table, why, here, there)
         self.conflicts.append(torn)
-        self.execution.engine.run(f"INSERT INTO {_CONFLICTS} VALUES ($table, NULL, $kind, NULL, NULL, NULL)", {"table": torn.table, "kind": torn.why})
+        self._tell(table, torn.why, merge_rows.Counts(0, 0, 0, 1))
         return self._wins
 
+    def _did(self, side: Side, namespace: Namespace, table_id: int) -> str:
+        """What a side did to a table, in words."""
+        base, now = self.sides.base.namespace.by_id.get(table_id), namespace.by_id.get(table_id)
+        did = definition.told(base, now)
+        if base is not None and now is not None and merge_sides.has_changed(self.execution, side, table_id):
+            did.append("rows written anew" if "rewrite" in side.kinds[table_id] else "rows changed")
+        return ", ".join(did) or "nothing"
+
     def report(self) -> None:
-        """What `lake.merge_conflicts` shows from now on."""
-        if self.conflicts:
-            engine = self.execution.engine
-            self.execution.merge.conflicts = engine.shelf.save(engine.work, f"SELECT * FROM {_CONFLICTS}", {}, merge_rows.CONFLICT_COLUMNS)
+        """What `lake.merge_conflicts` and the statement's own rows show from now on."""
+        merge_conflicts.keep(self.execution)
+        found: dict[str, list[Any]] = {}
+        for name, *counts, what in self.execution.merge.lines:
+            known = found.setdefault(name, [0, 0, 0, 0, []])
+            known[:4] = map(add, known, counts)
+            known[4] += [what] if what else []
+        self.execution.merge.lines = [(name, *counts, "; ".join(what)) for name, (*counts, what) in found.items()]
 
     def _tell(self, table: Table, what: str, counts: merge_rows.Counts | None = None) -> None:
         told = counts or merge_rows.Counts(0, 0, 0, 0)
@@ -148,7 +154,7 @@ class _Merge:
         other = self._holder(table, moving)
         if other is None:
             return True
-        if not self._is_torn(_Torn(table.qualified, "both branches made or renamed a table to this name")):
+        if not self._is_torn(table, "both branches made or renamed a table to this name", other):
             return False
         self.work = define.without(self.work, other)
         self._tell(other, "dropped")
@@ -158,7 +164,7 @@ class _Merge:
 
     def _dropped_there(self, base: Table, ours: Table) -> None:
         if (ours != base or merge_sides.has_changed(self.execution, self.sides.ours, base.table_id)) and not self._is_torn(
-            _Torn(ours.qualified, "it was dropped there and changed here")
+            ours, "it was dropped there and changed here"
         ):
             return
         self.work = define.without(self.work, ours)
@@ -168,14 +174,16 @@ class _Merge:
         if base is not None:  # ours dropped it
             if base == theirs and not merge_sides.has_changed(self.execution, self.sides.theirs, base.table_id):
                 return
-            if not self._is_torn(_Torn(theirs.qualified, "it was dropped here and changed there")):
+            if not self._is_torn(theirs, "it was dropped here and changed there"):
                 return
         made = self._placed(theirs)
         if self._makes_room(made):
             self._take_whole(theirs, ch.TableChange(made, created=True, kinds=frozenset({"create"})), "created")
 
-    def _take_whole(self, theirs: Table, change: ch.TableChange, what: str) -> None:
-        """The table with all its rows as theirs has it. No data is written: files get a second name, and rows keep their ids."""
+    def _take_whole(self, theirs: Table, change: ch.TableChange, what: str) -> Mapping[int, int]:
+        """The table with all its rows as theirs has it. No data is written: files get a second name, and rows keep their ids. For each fragment
+        of theirs, the one that stands for it."""
+        staged: dict[int, fragments.Staged] = {}
         if theirs.view is None:
             state = self.sides.head.state(theirs)
             staged = {k: self._put_back(state, k) for k in state.fragments}
@@ -187,6 +195,7 @@ class _Merge:
         else:
             self._tell(change.table, what)
         self.work = ch.Work(self.work.namespace.with_table(change.table), self.work.changes.with_change(change))
+        return {k: s.fragment.fragment_id for k, s in staged.items()}
 
     def _put_back(self, state: TableState, fragment_id: int) -> fragments.Staged:
         staged = fragments.put_back(self.execution.place(state.table), state.fragments[fragment_id], self.execution.catalog.inline_rows)
@@ -200,32 +209,42 @@ class _Merge:
         made = definition.merged(base, theirs, ours)
         why = _DEFINITIONS if made is None else self._torn_by(base, theirs, ours, made)
         if made is None or why is not None:
-            wins = self._is_torn(_Torn(ours.qualified, why or _DEFINITIONS))
+            wins = self._is_torn(ours, why or _DEFINITIONS)
             made = theirs if wins else ours
-        if not self._can_read(base, ours, made, self.sides.theirs, theirs):
-            return Plan(theirs, ours, made, "all")
-        return Plan(theirs, ours, made, "changes" if self._can_read(base, theirs, made, self.sides.ours, ours) else "nothing")
+        here, there = self._reading(base, ours, made, self.sides.theirs, theirs), self._reading(base, theirs, made, self.sides.ours, ours)
+        if here == "as it is":
+            by_name = definition.converted(theirs, made).keys() if there == "by name" else ()
+            return Plan(theirs, ours, made, "nothing" if there == "not" else "changes", by_name)
+        has_rows = here == "by name" and there == "as it is" and merge_sides.has_changed(self.execution, self.sides.ours, ours.table_id)
+        return Plan(theirs, ours, made, "all and ours" if has_rows else "all", definition.converted(ours, made).keys())
 
-    def _can_read(self, base: Table | None, table: Table, made: Table, side: Side, other: Table) -> bool:
-        """Whether the rows of one side, which has `table`, can be read as of `made`, given what the other `side` did to its `other`."""
-        kinds = side.kinds.get(table.table_id, frozenset())
-        return definition.can_read(base, table, made, is_replaced=definition.is_replaced(base, other, kinds))
+    def _reading(self, base: Table | None, table: Table, made: Table, side: Side, other: Table) -> Reading:
+        """How the rows of one side, which has `table`, can be read as of `made`, given what the other `side` did to its `other`."""
+        is_replaced = definition.is_replaced(base, other, side.kinds.get(table.table_id, frozenset()))
+        if definition.can_read(base, table, made, is_replaced=is_replaced):
+            return "as it is"
+        by_name = definition.converted(table, made)
+        return "by name" if is_replaced and definition.can_read(base, table, made, is_replaced=True, by_name=by_name) else "not"
 
     def _torn_by(self, base: Table | None, theirs: Table, ours: Table, made: Table) -> str | None:
         """Why changed rows of one side do not go together with what the other side did to the definition."""
         ways = ((self.sides.theirs, theirs, self.sides.ours, ours), (self.sides.ours, ours, self.sides.theirs, theirs))
-        for side, table, other_side, other in ways:
-            if not self._can_read(base, table, made, other_side, other) and merge_sides.has_changed(self.execution, side, table.table_id):
+        readings = [self._reading(base, table, made, other_side, other) for _, table, other_side, other in ways]
+        for (side, table, _, _), reading in zip(ways, readings, strict=True):
+            is_lost = reading == "not" or "as it is" not in readings
+            if is_lost and merge_sides.has_changed(self.execution, side, table.table_id):
                 return "its rows were written anew, and changed on the other branch"
-        for side, table, view in ((self.sides.theirs, theirs, self.sides.head), (self.sides.ours, ours, self.execution.view)):
-            dropped = definition.lost(base, table, made)
-            if base is not None and dropped and self._are_updated(dropped, base, view.state(table), side):
-                return f"{listed([c.name for c in dropped])} was dropped on one branch, and rows were given other values there on the other"
+        for (side, table, _, _), reading, view in zip(ways, readings, (self.sides.head, self.execution.view), strict=True):
+            by_name = definition.converted(table, made) if reading == "by name" else {}
+            lost = [] if base is None else definition.lost(base, table, made, by_name)
+            if base is not None and lost and self._are_updated(lost, base, view.state(table), side):
+                names = listed([c.name if kind == c.type else f"a field of {c.name}" for c, kind in lost])
+                return f"{names} was dropped on one branch, and rows were given other values there on the other"
         return None
 
-    def _are_updated(self, columns: Sequence[Column], base: Table, state: TableState, side: Side) -> bool:
+    def _are_updated(self, parts: Sequence[tuple[Column, str]], base: Table, state: TableState, side: Side) -> bool:
         ids = merge_sides.touched(self.execution, side, base.table_id)
-        return len(ids) > 0 and merge_rows.are_updated(self.execution, columns, self.sides.base.state(base), state, ids)
+        return len(ids) > 0 and merge_rows.are_updated(self.execution, parts, self.sides.base.state(base), state, ids)
 
     def _named(self, plans: Sequence[Plan]) -> list[Plan]:
         """The plans with the names that the tables have in the end: all change at once, so that one may get what another one had."""
@@ -250,14 +269,13 @@ class _Merge:
         made, ours, what = self._placed(plan.made), plan.ours, ""
         if made != ours:
             what = "redefined"
-            self._redefine(made, ours)
+            self._redefine(made, ours, anew=plan.takes in ("all", "all and ours"))
         if made.view is not None:
             self._tell(made, what)
-        elif plan.takes == "all":
-            change = ch.delete_all(self.work.changes.change_of(made), self.execution.view.state(ours), "overwrite")
-            self._take_whole(plan.theirs, change, "overwritten")
+        elif plan.takes in ("all", "all and ours"):
+            self._overwrite(plan, made)
         elif plan.takes == "changes":
-            self._rows(made, ours, what)
+            self._rows(plan, made, what)
         else:
             self._keep(made, ours, what)
 
@@ -269,46 +287,54 @@ class _Merge:
             _validate(self.execution, ch.overlay(self.execution.view.state(ours), change), ours)
         self._tell(made, what)
 
-    def _redefine(self, made: Table, ours: Table) -> None:
+    def _redefine(self, made: Table, ours: Table, *, anew: bool) -> None:
+        """`anew`: its rows are others too, written for that definition."""
         change = self.work.changes.change_of(ours)
-        kinds: frozenset[ch.Kind] = frozenset({"schema", "rename"} if (made.name, made.schema_id) != (ours.name, ours.schema_id) else {"schema"})
+        written: frozenset[ch.Kind] = frozenset({"schema"} if anew else ())
+        kinds = redefinition.kind_of(self.execution, ours, made) | written
         changes = self.work.changes.with_change(replace(change, table=made, kinds=change.kinds | kinds))
         self.work = ch.Work(self.work.namespace.with_table(made), changes)
 
-    def _rows(self, made: Table, ours: Table, what: str) -> None:
-        execution, before = self.execution, self.execution.view.state(ours)
-        ids = merge_rows.candidates(execution, merge_sides.deltas(execution, self.sides.theirs, made.table_id))
-        change = self.work.changes.change_of(made)
-        counts = merge_rows.Counts(0, 0, 0, 0)
-        if len(ids):
-            bases = [_state(base, made.table_id) for base in self.sides.bases]
-            theirs = self.sides.head.state(self.sides.head.namespace.by_id[made.table_id])
-            counts = merge_rows.three_ways(execution, made, bases, theirs, before, ids)
-            if counts.conflicts:
-                self._note_rows(made, counts.conflicts)
-            change = self._taken(made, change, before)
+    def _overwrite(self, plan: Plan, made: Table) -> None:
+        """All rows of theirs, and in the place of some what ours made of them."""
+        change = ch.delete_all(self.work.changes.change_of(made), self.execution.view.state(plan.ours), "overwrite")
+        put_back = self._take_whole(plan.theirs, change, "overwritten")
+        if plan.takes == "all and ours":
+            change, counts = self._merged(plan, made, self.work.changes.change_of(made), "ours", put_back)
+            self.work = replace(self.work, changes=self.work.changes.with_change(change))
+            self._tell(made, "with the rows that were changed here", merge_rows.Counts(0, 0, 0, counts.conflicts))
+        if made != plan.theirs:
+            _validate(self.execution, self.execution.state(self.work, made), plan.theirs)
+
+    def _rows(self, plan: Plan, made: Table, what: str) -> None:
+        change, counts = self._merged(plan, made, self.work.changes.change_of(made), "theirs")
         if change.kinds:
             self.work = replace(self.work, changes=self.work.changes.with_change(change))
-        if made != ours:
-            _validate(execution, ch.overlay(before, change), ours)
+        if made != plan.ours:
+            _validate(self.execution, ch.overlay(self.execution.view.state(plan.ours), change), plan.ours)
         self._tell(made, what, counts if any((counts.added, counts.updated, counts.deleted, counts.conflicts)) else None)
 
-    def _taken(self, made: Table, change: ch.TableChange, before: TableState) -> ch.TableChange:
-        """The rows of theirs in place of ours."""
-        execution = self.execution
-        condition = merge_rows.taken(conflicts_too=self._wins)
-        gone = merge_rows.replaced(execution, before, condition)
-        rows = merge_rows.new_versions(made, condition, _ROW_ID)
+    def _merged(
+        self, plan: Plan, made: Table, change: ch.TableChange, taking: merge_rows.Taking, put_back: Mapping[int, int] | None = None
+    ) -> tuple[ch.TableChange, merge_rows.Counts]:
+        """`change` with the rows of one side taken over to the other one. `put_back`: for each fragment of that one, the one that stands for it."""
+        execution, table_id = self.execution, made.table_id
+        sides = {"theirs": self.sides.head.state(plan.theirs), "ours": execution.view.state(plan.ours)}
+        ids = merge_rows.candidates(execution, merge_sides.deltas(execution, self.sides.theirs if taking == "theirs" else self.sides.ours, table_id))
+        if not len(ids):
+            return change, merge_rows.Counts(0, 0, 0, 0)
+        bases = [_state(base, table_id) for base in self.sides.bases]
+        merge_rows.three_ways(execution, made, bases, sides["theirs"], sides["ours"], ids, by_name=plan.by_name, taking=taking)
+        if merge_rows.counted(execution).conflicts and (torn := merge_conflicts.of_rows(execution, made, taking)) is not None:
+            self.conflicts.append(torn)
+        condition = merge_rows.taken(conflicts_too=self._wins == (taking == "theirs"))
+        gone = merge_rows.replaced(execution, sides["ours" if taking == "theirs" else "theirs"], condition)
+        gone = gone if put_back is None else {put_back[k]: positions for k, positions in gone.items()}
+        rows = merge_rows.new_versions(made, condition, _ROW_ID, taking)
         staged = execution.keep(made, fragments.write(execution.engine, execution.place(made), made, rows, {}, row_id=_ROW_ID))
         kind: ch.Kind = "append" if not gone else "update" if staged else "delete"
         change = ch.delete(change, gone, kind) if gone else change
-        return ch.append(change, staged, kind) if staged else change
-
-    def _note_rows(self, table: Table, count: int) -> None:
-        self.execution.engine.run(f"INSERT INTO {_CONFLICTS} {merge_rows.conflicts(table)}")
-        keys = merge_rows.shown_keys(self.execution, table, SHOWN_KEYS)
-        rows = "1 row was" if count == 1 else f"{count} rows were"
-        self.conflicts.append(_Torn(table.qualified, f"{rows} changed on both branches, and not alike", count, keys))
+        return (ch.append(change, staged, kind) if staged else change), merge_rows.counted(execution)
 
 
 def _state(view: LakeView, table_id: int) -> TableState | None:
@@ -339,18 +365,3 @@ def _validate(execution: Execution, state: TableState, before: Table) -> None:
         raise IntegrityError(f"NOT NULL constraint failed: {state.table.qualified}.{found.name}: there is a row with NULL", hint=hint)
     if state.table.constraints != before.constraints:
         constraints.check_table(execution, state)
-
-
-# The error.
-
-
-def _conflict(execution: Execution, sides: Sides, torn: _Torn, call: Call) -> Conflict:
-    head = sides.head.snapshot_id
-    theirs = Winner.of_row(execution.catalog.rows("winners", base=head - 1, head=head)[0], {}, False)
-    shown = f" ({listed(torn.keys)})" if torn.keys else ""
-    return Conflict(
-        kind="merge conflict", table=torn.table, winner_snapshot_id=head, winner_committed_at=theirs.committed_at, winner_author=theirs.author,
-        winner_statement=theirs.statement, statement=call.text, explanation=f"{torn.why}{shown}",
-        what_to_do=f"lake.merge_conflicts shows the rows; MERGE BRANCH {sides.branch.name} ON CONFLICT OURS or THEIRS decides them all",
-        rows=torn.rows, keys=torn.keys,
-    )  # fmt: skip

@@ -6,50 +6,144 @@ place of one of theirs (another type, CREATE OR REPLACE, RESTORE): then rows go 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
+from lakelite.language.constraints import with_ids
 from lakelite.model import Column, Field, Table, fold
+from lakelite.storage.fields import differ_in_fields, dropped_fields
 from lakelite.storage.widening import is_widening
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What becomes of a table that both have: `made` is its definition; `takes`: the rows that theirs changed, all rows of theirs, or none."""
+    """What becomes of a table that both have: `made` is its definition; `takes`: the rows that theirs changed, all rows of theirs (with those that
+    ours changed in their place), or none. `by_name`: the columns of `made`, by field id, that one side has under another field id (`converted`).
+    """
 
     theirs: Table
     ours: Table
     made: Table
-    takes: Literal["changes", "all", "nothing"]
+    takes: Literal["changes", "all", "all and ours", "nothing"]
+    by_name: Collection[int] = ()
 
 
 def merged(base: Table | None, theirs: Table, ours: Table) -> Table | None:
-    """The definition that both come to; None: they changed it in ways that do not go together."""
+    """The definition that both come to, each part of it as the one has it that changed it; None: they changed it in ways that do not go together."""
     if theirs in (base, ours):
         return ours
     if base is None or ours == base:
         return theirs
-    for one, other in ((theirs, ours), (ours, theirs)):
-        added = _added(base, one)
-        if added is not None and not {fold(c.name) for c in added} & {fold(c.name) for c in other.columns}:
-            return replace(other, columns=(*other.columns, *added))
-    return None
+    try:
+        schema_id, schema_name, name = _one_of(_placed(base), _placed(theirs), _placed(ours))
+        made = replace(
+            ours, schema_id=schema_id, schema_name=schema_name, name=name,
+            columns=_columns(base, theirs, ours), constraints=_set_of(base.constraints, theirs.constraints, ours.constraints),
+            view=_one_of(base.view, theirs.view, ours.view), comment=_one_of(base.comment, theirs.comment, ours.comment),
+            options=_options(base, theirs, ours), partitioning=_one_of(base.partitioning, theirs.partitioning, ours.partitioning),
+        )  # fmt: skip
+    except _Unlike:
+        return None
+    return made if _is_sound(made) else None
 
 
-def _added(base: Table, now: Table) -> tuple[Column, ...] | None:
-    """The columns that were added, if nothing else was changed."""
-    is_same = now.columns[: len(base.columns)] == base.columns and replace(now, columns=base.columns) == base
-    return now.columns[len(base.columns) :] if is_same else None
+class _Unlike(Exception):
+    """Both changed it, and not alike."""
 
 
-def can_read(base: Table | None, side: Table, made: Table, *, is_replaced: bool) -> bool:
-    """Whether rows of `side` have all values that `made` asks for. `is_replaced`: the other side put columns in the place of others."""
-    has, known, wanted = _fields(side), _fields(base or made), _fields(made)
+def _one_of(base: _T, theirs: _T, ours: _T) -> _T:
+    """The one that was changed."""
+    if theirs in (base, ours):
+        return ours
+    if ours == base:
+        return theirs
+    raise _Unlike
+
+
+def _set_of(base: Collection[_T], theirs: Collection[_T], ours: Collection[_T]) -> tuple[_T, ...]:
+    """What neither took away, and what either added."""
+    return (*(one for one in ours if one in theirs or one not in base), *(one for one in theirs if one not in base and one not in ours))
+
+
+def _placed(table: Table) -> tuple[int, str, str]:
+    return table.schema_id, table.schema_name, table.name
+
+
+def _options(base: Table, theirs: Table, ours: Table) -> tuple[tuple[str, str], ...]:
+    sides = [dict(table.options) for table in (base, theirs, ours)]
+    values = ((name, _one_of(*(side.get(name) for side in sides))) for name in sorted(frozenset[str]().union(*sides)))
+    return tuple((name, value) for name, value in values if value is not None)
+
+
+def _columns(base: Table, theirs: Table, ours: Table) -> tuple[Column, ...]:
+    before, there, here = ({c.field_id: c for c in table.columns} for table in (base, theirs, ours))
+    if any(before[k] != (there.get(k) or here.get(k) or before[k]) for k in before.keys() - (there.keys() & here.keys())):
+        raise _Unlike  # dropped by one, changed by the other
+    dropped = before.keys() - (there.keys() & here.keys())
+    ids = [k for k in _order(before, there, here) if k not in dropped]
+    return tuple(_column(before.get(k), there[k], here[k]) if k in there and k in here else (there.get(k) or here[k]) for k in ids)
+
+
+def _order(before: Mapping[int, Column], there: Mapping[int, Column], here: Mapping[int, Column]) -> Sequence[int]:
+    """The columns as the one has them that put them in another order, or put others between them; those that the other one added are behind,
+    or in the place of one of that name which it dropped."""
+    if list(there) == list(before) or list(here) == list(before):
+        return list(here if list(there) == list(before) else there)
+    common = before.keys() & there.keys() & here.keys()
+    orders = [[k for k in side if k in common] for side in (before, there, here)]
+    first, second = (here, there) if _one_of(*orders) == orders[2] else (there, here)
+    added = {fold(c.name): k for k, c in second.items() if k not in before and k not in first}
+    places = [added.pop(fold(c.name), k) if k not in second and k in before else k for k, c in first.items()]
+    return [*places, *added.values()]
+
+
+def _column(base: Column | None, theirs: Column, ours: Column) -> Column:
+    if base is None:
+        return _one_of(None, theirs, ours) or ours
+    name = _one_of(base.name, theirs.name, ours.name)
+    kind, stored = _one_of(*((c.type, replace(c.stored, name="")) for c in (base, theirs, ours)))
+    return replace(
+        ours, name=name, type=kind, stored=replace(stored, name=name), nullable=_one_of(base.nullable, theirs.nullable, ours.nullable),
+        default=_one_of(base.default, theirs.default, ours.default), comment=_one_of(base.comment, theirs.comment, ours.comment),
+    )  # fmt: skip
+
+
+def _is_sound(table: Table) -> bool:
+    """Whether the parts go together: names that are given once, constraints and partitioning over columns that are there, and called so."""
+    names = {c.field_id: c.name for c in table.columns}
+    optional = {c.field_id for c in table.columns if c.nullable}
+    primary = [c for c in table.constraints if c.kind == "primary key"]
+    given = [fold(c.name) for c in table.constraints if c.name is not None]
+    return (
+        len({fold(name) for name in names.values()}) == len(names)
+        and all(fold(names.get(field_id, "")) == fold(name) for c in table.constraints for name, field_id in c.columns)
+        and len(primary) <= 1
+        and not any(field_id in optional for c in primary for _, field_id in c.columns)
+        and len(set(given)) == len(given)
+        and all(key.field_id in names for key in table.partitioning)
+    )
+
+
+def can_read(base: Table | None, side: Table, made: Table, *, is_replaced: bool, by_name: Collection[int] = ()) -> bool:
+    """Whether rows of `side` have all values that `made` asks for, but for the columns `by_name`. `is_replaced`: the other side put columns in
+    the place of others."""
+    has, known = _fields(side), _fields(base or made)
+    wanted = _fields(replace(made, columns=tuple(c for c in made.columns if c.field_id not in by_name)))
     if any(field_id not in has and (is_replaced or field_id in known) for field_id in wanted):
         return False
     common = ((has[k], wanted[k]) for k in wanted.keys() & has.keys())
     return all(old.children or new.children or is_widening(old.type, new.type) for old, new in common)
+
+
+def converted(side: Table, made: Table) -> dict[int, Column]:
+    """The columns of `made`, by field id, that `side` has under another one: as it has them. They differ in fields inside, and are read by name."""
+    has, wanted = {c.field_id for c in side.columns}, {c.field_id for c in made.columns}
+    named = {fold(c.name): c for c in side.columns if c.field_id not in wanted}
+    found = {c.field_id: (named.get(fold(c.name)), c) for c in made.columns if c.field_id not in has}
+    return {k: old for k, (old, new) in found.items() if old is not None and differ_in_fields(old.type, new.type)}
 
 
 def is_replaced(base: Table | None, side: Table, kinds: frozenset[str]) -> bool:
@@ -58,10 +152,54 @@ def is_replaced(base: Table | None, side: Table, kinds: frozenset[str]) -> bool:
     return bool(has - known) and ("rewrite" in kinds or ("overwrite" in kinds and bool(known - has)))
 
 
-def lost(base: Table | None, side: Table, made: Table) -> Sequence[Column]:
-    """The columns, as `side` has them, that base had, and that are not, or not whole, in `made`."""
-    known, wanted = _fields(base).keys() if base is not None else frozenset(), _fields(made).keys()
-    return [c for c in side.columns if {f.field_id for f in _within(c.stored)} & known - wanted]
+def lost(base: Table, side: Table, made: Table, by_name: Mapping[int, Column]) -> list[tuple[Column, str]]:
+    """The columns, as `side` has them, that base had, and that are not, or not whole, in `made`; with the type of what is lost of each."""
+    known, wanted, kinds = _fields(base).keys(), _fields(made).keys(), {c.field_id: c.type for c in made.columns}
+    become = {old.field_id: kinds[k] for k, old in by_name.items()}
+    gone = [c for c in side.columns if {f.field_id for f in _within(c.stored)} & known - wanted]
+    types = ((c, dropped_fields(c.type, become[c.field_id]) if c.field_id in become else c.type) for c in gone)
+    return [(c, kind) for c, kind in types if kind is not None]
+
+
+def told(base: Table | None, side: Table | None) -> list[str]:
+    """What a side did to the definition of a table, in words."""
+    if side is None:
+        return [] if base is None else ["dropped"]
+    if base is None:
+        return ["made"]
+    name = [f"renamed to {side.qualified}"] if (base.schema_name, base.name) != (side.schema_name, side.name) else []
+    described = {"view": "query", "comment": "comment", "options": "options", "partitioning": "partitioning"}
+    return [
+        *name,
+        *_told_columns(base, side),
+        *(f"{c.declared} added" for c in side.constraints if with_ids(c) not in map(with_ids, base.constraints)),
+        *(f"{c.declared} dropped" for c in base.constraints if with_ids(c) not in map(with_ids, side.constraints)),
+        *(f"another {word}" for attribute, word in described.items() if getattr(base, attribute) != getattr(side, attribute)),
+    ]
+
+
+def _told_columns(base: Table, side: Table) -> Iterator[str]:
+    known, has = {c.field_id: c for c in base.columns}, {c.field_id: c for c in side.columns}
+    lost = {fold(c.name): c for c in base.columns if c.field_id not in has}
+    for column in side.columns:
+        old = known.get(column.field_id) or lost.pop(fold(column.name), None)
+        yield from (f"column {column.name} {column.type} added",) if old is None else _told_column(old, column)
+    yield from (f"column {c.name} dropped" for c in lost.values())
+
+
+def _told_column(old: Column, new: Column) -> Iterator[str]:
+    if old.name != new.name:
+        yield f"column {old.name} renamed to {new.name}"
+    if old.type != new.type:
+        yield f"column {new.name} {new.type} instead of {old.type}"
+    elif old.field_id != new.field_id:
+        yield f"column {new.name} made anew"
+    if old.nullable != new.nullable:
+        yield f"column {new.name} {'may be NULL' if new.nullable else 'NOT NULL'}"
+    if old.default != new.default:
+        yield f"column {new.name} {'without a default' if new.default is None else f'DEFAULT {new.default}'}"
+    if old.comment != new.comment:
+        yield f"column {new.name} has another comment"
 
 
 def _fields(table: Table) -> dict[int, Field]:

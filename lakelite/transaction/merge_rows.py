@@ -9,14 +9,14 @@ Rows are known by their ids, which all branches share, and compared by their val
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from lakelite import deletion
 from lakelite.composition import Unplaced
 from lakelite.contents import TableState
-from lakelite.model import Column, Table, literal, quote
+from lakelite.model import Column, Table, fold, literal, quote
 from lakelite.transaction import row_ids
 from lakelite.transaction.delta import Delta
 from lakelite.transaction.execution import Execution
@@ -25,14 +25,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyroaring import BitMap
 
+Taking = Literal["theirs", "ours"]
 _SIDES = ("base", "theirs", "ours")
 _EXACT = frozenset(
     "BOOLEAN TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT VARCHAR BLOB UUID DATE TIMESTAMP".split()
 )
 _WAYS = "temp.lake_merge_ways"
-CONFLICT_COLUMNS = (
-    ("table_name", "VARCHAR"), ("row_id", "BIGINT"), ("kind", "VARCHAR"), ("base", "VARCHAR"), ("ours", "VARCHAR"), ("theirs", "VARCHAR"),
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,37 +72,60 @@ def _differs(delta: Delta, fragment_id: int) -> bool:
 
 
 def three_ways(
-    execution: Execution, table: Table, bases: Sequence[TableState | None], theirs: TableState, ours: TableState, ids: NDArray[Any]
-) -> Counts:
+    execution: Execution,
+    table: Table,
+    bases: Sequence[TableState | None],
+    theirs: TableState,
+    ours: TableState,
+    ids: NDArray[Any],
+    *,
+    by_name: Collection[int] = (),
+    taking: Taking = "theirs",
+) -> None:
     """Puts the versions of the rows with these ids side by side, as rows of `table`, for the functions below to read. A base of None had no
-    such table; several bases have to agree on a row, or it is not known what it was: then both count as having changed it."""
+    such table; several bases have to agree on a row, or it is not known what it was: then both count as having changed it.
+
+    `taking`: whose changes come to the other side. `by_name`: the columns of `table` that a side may have under another field id.
+    """
     states = {"base": bases[0], "theirs": theirs, "ours": ours, **{f"base_{i}": base for i, base in enumerate(bases) if i}}
     read: dict[int, BitMap] = {}  # where the rows of the base stand; a row that stands there for another side too is the same one
     for side, state in states.items():
         places = {} if state is None else row_ids.places(execution, state, ids)
         same = {k: found for k, positions in places.items() if k in read and (found := positions & read[k])}
         rest = {k: left for k, positions in places.items() if (left := positions - same[k] if k in same else positions)}
-        parts = [] if state is None or not rest else [_rows(execution, state, table, rest)]
+        parts = [] if state is None or not rest else [_rows(execution, state, table, rest, by_name)]
         if same:
             _put(execution, "same", same, {k: k for k in same})
             parts.append("SELECT b.* FROM temp.lake_merge_base b SEMI JOIN temp.lake_merge_same s ON s.source = b.fragment AND s.position = b.place")
         execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_{side} AS {' UNION ALL '.join(parts) or _nothing(table)}")
         if side == "base":
             read = places
-    execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_ways AS {_ways(table, len(bases))}")
-    counted = ", ".join(f"count(*) FILTER (what = {literal(what)})" for what in ("added", "updated", "deleted", "conflict"))
-    return Counts(*execution.engine.run(f"SELECT {counted} FROM {_WAYS}")[0])
+    execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_ways AS {_ways(table, len(bases), taking)}")
 
 
-def are_updated(execution: Execution, columns: Sequence[Column], base: TableState, side: TableState, ids: NDArray[Any]) -> bool:
-    """Whether a row with one of these ids, in `base` and in `side`, has another value in one of `columns`, which are as `side` has them."""
-    table = replace(side.table, columns=tuple(columns))
+def counted(execution: Execution) -> Counts:
+    """What is to become of the rows that were put side by side."""
+    sums = ", ".join(f"count(*) FILTER (what = {literal(what)})" for what in ("added", "updated", "deleted", "conflict"))
+    return Counts(*execution.engine.run(f"SELECT {sums} FROM {_WAYS}")[0])
+
+
+def decide(execution: Execution, found: str, taking: Taking) -> None:
+    """What was chosen for rows on which both do not agree: the one is taken over, or the other kept. `found`: a table of row_id and resolution."""
+    choice = f"CASE c.resolution WHEN {literal(taking)} THEN doing ELSE 'kept' END"
+    execution.engine.run(f"UPDATE {_WAYS} SET what = {choice} FROM {found} c WHERE c.row_id = id AND c.resolution IS NOT NULL")
+
+
+def are_updated(execution: Execution, parts: Sequence[tuple[Column, str]], base: TableState, side: TableState, ids: NDArray[Any]) -> bool:
+    """Whether a row with one of these ids, in `base` and in `side`, has another value in one of the columns, which are as `side` has them; of
+    each only what its type of `parts` has counts."""
+    table = replace(side.table, columns=tuple(column for column, _ in parts))
     for name, state in (("base", base), ("theirs", side)):
         places = row_ids.places(execution, state, ids)
-        rows = _rows(execution, state, table, places) if places else _nothing(table)
+        rows = _rows(execution, state, table, places, ()) if places else _nothing(table)
         execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_{name} AS {rows}")
     joined = "temp.lake_merge_base base JOIN temp.lake_merge_theirs theirs ON theirs.id = base.id"
-    return bool(execution.engine.run(f"SELECT 1 FROM {joined} WHERE {_values_differ(table, 'base', 'theirs')} LIMIT 1"))
+    differ = " OR ".join(_distinct(f"CAST(base.c{i} AS {kind})", f"CAST(theirs.c{i} AS {kind})", kind) for i, (_, kind) in enumerate(parts))
+    return bool(execution.engine.run(f"SELECT 1 FROM {joined} WHERE {differ} LIMIT 1"))
 
 
 def _nothing(table: Table) -> str:
@@ -112,13 +133,16 @@ def _nothing(table: Table) -> str:
     return f"SELECT 0::BIGINT AS id, 0::BIGINT AS fragment, 0::BIGINT AS place{columns} WHERE false"
 
 
-def _rows(execution: Execution, state: TableState, table: Table, places: Mapping[int, BitMap]) -> str:
+def _rows(execution: Execution, state: TableState, table: Table, places: Mapping[int, BitMap], by_name: Collection[int]) -> str:
     """A SELECT of id, fragment, place and c0, c1, … of the rows of `state` at these places, by fragment id."""
     fragments = {k: state.fragments[k] for k in places}
-    scan = execution.engine.addressed(TableState(table, fragments, {}), fragments.values())
+    has, named = {c.field_id for c in state.table.columns}, {fold(c.name): c for c in state.table.columns}
+    shown = tuple(named.get(fold(c.name), c) if c.field_id in by_name and c.field_id not in has else c for c in table.columns)
+    scan = execution.engine.addressed(TableState(replace(table, columns=shown), fragments, {}), fragments.values())
     _put(execution, "places", places, {f.fragment_id: source for source, f in scan.fragments.items()})
     known = ", ".join(f"({source}, {f.fragment_id}, {f.first_row_id})" for source, f in scan.fragments.items())
-    columns = "".join(f", p.{quote(c.name)} AS c{i}" for i, c in enumerate(table.columns))
+    values = (f"p.{quote(old.name)}" if old is c else f"CAST(p.{quote(old.name)} AS {c.type})" for old, c in zip(shown, table.columns, strict=True))
+    columns = "".join(f", {value} AS c{i}" for i, value in enumerate(values))
     return (
         f"SELECT coalesce(p.{scan.row_id}, m.first + p.{scan.position})::BIGINT AS id, m.fragment::BIGINT AS fragment,"
         f" p.{scan.position}::BIGINT AS place{columns} FROM ({scan.sql}) p"
@@ -141,13 +165,14 @@ def _put(execution: Execution, name: str, places: Mapping[int, BitMap], numbers:
         execution.engine.work.unregister("lake_arrow")
 
 
-def _ways(table: Table, bases: int) -> str:
-    """A SELECT of id, `what` is to be done, and `kind`, what both did, for each row that theirs changed and ours not in the same way."""
+def _ways(table: Table, bases: int, taking: Taking) -> str:
+    """A SELECT of id, `what` is to be done, and `kind`, what both did, for each row that the one changed and the other not in the same way."""
+    onto = "ours" if taking == "theirs" else "theirs"
     others = [f"base_{i}" for i in range(1, bases)]
     there = {side: f"({side}.id IS NOT NULL)" for side in (*_SIDES, *others)}
     torn = " OR ".join(_unlike(table, "base", other, there) for other in others) or "false"
-    changed_there, changed_here = (f"({_unlike(table, 'base', side, there)} OR {torn})" for side in ("theirs", "ours"))
-    doing = f"CASE WHEN NOT {there['theirs']} THEN 'deleted' WHEN NOT {there['ours']} THEN 'added' ELSE 'updated' END"
+    changed, changed_too = (f"({_unlike(table, 'base', side, there)} OR {torn})" for side in (taking, onto))
+    doing = f"CASE WHEN NOT {there[taking]} THEN 'deleted' WHEN NOT {there[onto]} THEN 'added' ELSE 'updated' END"
     kind = (
         f"CASE WHEN NOT {there['base']} THEN 'both added' WHEN NOT {there['theirs']} THEN 'updated here, deleted there'"
         f" WHEN NOT {there['ours']} THEN 'deleted here, updated there' ELSE 'both updated' END"
@@ -157,9 +182,9 @@ def _ways(table: Table, bases: int) -> str:
     for other in others:
         joined += f" LEFT JOIN temp.lake_merge_{other} {other} ON {other}.id = coalesce(base.id, theirs.id, ours.id)"
     return (
-        f"SELECT coalesce(base.id, theirs.id, ours.id) AS id, CASE WHEN {changed_here} THEN 'conflict' ELSE {doing} END AS what, {doing} AS doing,"
-        f" CASE WHEN {changed_here} THEN {kind} END AS kind"
-        f" FROM {joined} WHERE {changed_there} AND NOT ({changed_here} AND NOT {_unlike(table, 'theirs', 'ours', there)})"
+        f"SELECT coalesce(base.id, theirs.id, ours.id) AS id, CASE WHEN {changed_too} THEN 'conflict' ELSE {doing} END AS what, {doing} AS doing,"
+        f" CASE WHEN {changed_too} THEN {kind} END AS kind"
+        f" FROM {joined} WHERE {changed} AND NOT ({changed_too} AND NOT {_unlike(table, 'theirs', 'ours', there)})"
     )
 
 
@@ -184,37 +209,50 @@ def _distinct(one: str, other: str, kind: str) -> str:
 
 
 def taken(*, conflicts_too: bool) -> str:
-    """The condition for the rows of which theirs is taken over."""
-    return "true" if conflicts_too else "what <> 'conflict'"
+    """The condition for the rows that are taken over."""
+    return "what <> 'kept'" if conflicts_too else "what NOT IN ('kept', 'conflict')"
 
 
-def replaced(execution: Execution, ours: TableState, condition: str) -> dict[int, BitMap]:
-    """Where ours has the rows that theirs changed or deleted."""
+def replaced(execution: Execution, onto: TableState, condition: str) -> dict[int, BitMap]:
+    """Where the side that they come to has the rows that were changed or deleted."""
     import numpy as np
 
     found = execution.engine.work.execute(f"SELECT id FROM {_WAYS} WHERE {condition} AND doing <> 'added' ORDER BY id").fetchnumpy()["id"]
-    return row_ids.places(execution, ours, np.asarray(found, dtype=np.int64))
+    return row_ids.places(execution, onto, np.asarray(found, dtype=np.int64))
 
 
-def new_versions(table: Table, condition: str, row_id: str) -> str:
-    """A SELECT of the rows, as of `table`, that theirs has of what is taken over, with their ids as `row_id`."""
+def new_versions(table: Table, condition: str, row_id: str, taking: Taking) -> str:
+    """A SELECT of the rows, as of `table`, that are taken over, with their ids as `row_id`."""
     columns = ", ".join(f"t.c{i} AS {quote(c.name)}" for i, c in enumerate(table.columns))
     wanted = f"(SELECT id FROM {_WAYS} WHERE {condition})"
-    return f"SELECT {columns}, t.id AS {row_id} FROM temp.lake_merge_theirs t SEMI JOIN {wanted} w ON w.id = t.id ORDER BY t.id"
+    return f"SELECT {columns}, t.id AS {row_id} FROM temp.lake_merge_{taking} t SEMI JOIN {wanted} w ON w.id = t.id ORDER BY t.id"
 
 
-def conflicts(table: Table) -> str:
-    """A SELECT of the rows that both changed, as `lake.merge_conflicts` shows them."""
+def conflicts(table: Table, choices: str) -> str:
+    """A SELECT of the rows that both changed, as `lake.merge_conflicts` shows them, with a digest of both versions, and of `choices` (a table
+    of such digests) the one that was made between these."""
 
     def version(side: str) -> str:
         shown = ", ".join(f"{quote(c.name)} := {side}.c{i}" for i, c in enumerate(table.columns))
-        return f"CASE WHEN {side}.id IS NOT NULL THEN CAST(to_json(struct_pack({shown})) AS VARCHAR) END"
+        return f"CASE WHEN {side}.id IS NOT NULL THEN CAST(to_json(struct_pack({shown})) AS VARCHAR) END AS {side}"
 
-    return (
-        f"SELECT {literal(table.qualified)}, w.id, w.kind, {version('base')}, {version('ours')}, {version('theirs')} FROM {_WAYS} w"
-        " LEFT JOIN temp.lake_merge_base base ON base.id = w.id LEFT JOIN temp.lake_merge_ours ours ON ours.id = w.id"
-        " LEFT JOIN temp.lake_merge_theirs theirs ON theirs.id = w.id WHERE w.what = 'conflict' ORDER BY w.id"
+    digests = (f"{_digest(table, side)} AS {side}_digest" for side in ("ours", "theirs"))
+    found = (
+        f"SELECT {literal(table.qualified)} AS table_name, w.id AS row_id, w.kind, {version('base')}, {version('ours')}, {version('theirs')},"
+        f" {', '.join(digests)} FROM {_WAYS} w LEFT JOIN temp.lake_merge_base base ON base.id = w.id"
+        " LEFT JOIN temp.lake_merge_ours ours ON ours.id = w.id LEFT JOIN temp.lake_merge_theirs theirs ON theirs.id = w.id WHERE w.what = 'conflict'"
     )
+    return (
+        f"SELECT f.*, c.resolution FROM ({found}) f LEFT JOIN {choices} c ON c.row_id = f.row_id"
+        " AND c.ours IS NOT DISTINCT FROM f.ours_digest AND c.theirs IS NOT DISTINCT FROM f.theirs_digest ORDER BY f.row_id"
+    )
+
+
+def _digest(table: Table, side: str) -> str:
+    """Of all values of a version of a row, and of which columns they are; NULL where there is no such version."""
+    values = ", ".join(f"CAST({side}.c{i} AS VARCHAR)" for i in range(len(table.columns)))
+    columns = literal(" ".join(str(c.field_id) for c in table.columns))
+    return f"CASE WHEN {side}.id IS NOT NULL THEN sha256({columns} || CAST(to_json([{values}]::VARCHAR[]) AS VARCHAR)) END"
 
 
 def shown_keys(execution: Execution, table: Table, most: int) -> tuple[str, ...]:

@@ -57,7 +57,8 @@ def _show(execution: Execution, work: ch.Work, view: SystemView) -> None:
     if view.name == "merge_conflicts":
         saved = execution.merge.conflicts
         nothing = ", ".join(f"NULL::{kind} AS {quote(name)}" for name, kind in view.columns)
-        execution.engine.loaded.show(view.name, f"SELECT {nothing} WHERE false" if saved is None else saved.sql)
+        shown = ", ".join(quote(name) for name, _ in view.columns)
+        execution.engine.loaded.show(view.name, f"SELECT {nothing} WHERE false" if saved is None else f"SELECT {shown} FROM ({saved.sql})")
         return
     _load(execution, work, view)
     tables = execution.engine.loaded

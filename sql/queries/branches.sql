@@ -86,3 +86,21 @@ WHERE branch_id = (SELECT branch_id FROM snapshots WHERE snapshot_id = :base)
 INSERT INTO partition_keys (table_id, position, field_id, transform, buckets, branch_id, begin_snapshot_id) SELECT table_id, position, field_id, transform, buckets, :branch, :snapshot FROM partition_keys
 WHERE branch_id = (SELECT branch_id FROM snapshots WHERE snapshot_id = :base)
   AND begin_snapshot_id <= :base AND (end_snapshot_id IS NULL OR end_snapshot_id > :base);
+
+-- name: living_branches
+SELECT branch_id FROM branches WHERE dropped_snapshot_id IS NULL;
+
+-- name: merge_choices
+-- What was chosen for rows of a merge: a JSON list.
+SELECT json_group_array(json_object('row_id', row_id, 'ours', ours, 'theirs', theirs, 'resolution', resolution))
+FROM merge_choices WHERE ours_branch_id = :ours AND theirs_branch_id = :theirs;
+
+-- name: drop_merge_choices
+-- :choices: a JSON list of rows, or NULL: all.
+DELETE FROM merge_choices WHERE ours_branch_id = :ours AND theirs_branch_id = :theirs
+  AND (:choices IS NULL OR row_id IN (SELECT json_extract(value, '$.row_id') FROM json_each(:choices)));
+
+-- name: add_merge_choices
+INSERT INTO merge_choices (ours_branch_id, theirs_branch_id, row_id, ours, theirs, resolution)
+SELECT :ours, :theirs, json_extract(value, '$.row_id'), json_extract(value, '$.ours'), json_extract(value, '$.theirs'), json_extract(value, '$.resolution')
+FROM json_each(:choices) WHERE json_extract(value, '$.resolution') IS NOT NULL;

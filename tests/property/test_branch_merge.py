@@ -42,7 +42,7 @@ class Model:
         return dict(self.rows[self.heads[branch]])
 
     def merge(self, theirs: str, ours: str, side: str) -> set[int]:
-        """Merges if that is possible; the keys that both changed."""
+        """Merges if that is possible; the keys that both changed. `side`: as in ON CONFLICT, or theirs for odd keys (CHOSEN)."""
         ancestors = self.ancestors(self.heads[theirs]), self.ancestors(self.heads[ours])
         if self.heads[theirs] in ancestors[1]:
             return set()
@@ -56,7 +56,7 @@ class Model:
                 continue
             if before != {ours_now}:
                 conflicts.add(key)
-                if side != "THEIRS":
+                if side != "THEIRS" and not (side == "CHOSEN" and key % 2):
                     continue
             merged.pop(key, None)
             if theirs_now is not None:
@@ -81,7 +81,7 @@ def changes() -> st.SearchStrategy[tuple[Any, ...]]:
 def steps() -> st.SearchStrategy[list[tuple[Any, ...]]]:
     branch = st.sampled_from(BRANCHES)
     change = st.tuples(st.just("change"), branch, changes())
-    merge = st.tuples(st.just("merge"), branch, branch, st.sampled_from(["FAIL", "FAIL", "OURS", "THEIRS"]))
+    merge = st.tuples(st.just("merge"), branch, branch, st.sampled_from(["FAIL", "OURS", "THEIRS", "CHOSEN"]))
     return st.lists(st.one_of(change, change, change, merge), min_size=4, max_size=14)
 
 
@@ -125,6 +125,11 @@ class Lake:
         if conflicts and side == "FAIL":
             with pytest.raises(lakelite.TransactionConflict):
                 con.execute(f"MERGE BRANCH {theirs}")
+        elif side == "CHOSEN":
+            con.execute(f"MERGE BRANCH {theirs} DRY RUN")
+            odd = "(coalesce(base, ours, theirs)::JSON ->> 'k')::INT % 2 = 1"
+            con.execute(f"UPDATE lake.merge_conflicts SET resolution = CASE WHEN {odd} THEN 'theirs' ELSE 'ours' END")
+            con.execute(f"MERGE BRANCH {theirs}")
         else:
             con.execute(f"MERGE BRANCH {theirs} ON CONFLICT {side}")
         shown = con.execute("SELECT coalesce(base, ours, theirs)::JSON ->> 'k' FROM lake.merge_conflicts").fetchall()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "lake"
 
 
-def made(path: Path, *, inline_rows: int = 1000, deletes: bool = False) -> Any:
+def made(path: Path | str = ":memory:", *, inline_rows: int = 1000, deletes: bool = False) -> Any:
     """A lake with a table of ten rows and a branch of it; its connection is on main."""
     con = lakelite.connect(path, autocommit=True)
     con.execute(f"SET inline_rows = {inline_rows}")
@@ -31,8 +32,8 @@ def made(path: Path, *, inline_rows: int = 1000, deletes: bool = False) -> Any:
 
 
 @pytest.fixture
-def con(path: Path) -> Iterator[Any]:
-    with made(path, deletes=True) as con:
+def con() -> Iterator[Any]:
+    with made(deletes=True) as con:
         yield con
 
 
@@ -200,14 +201,13 @@ def test_constraints_of_either_side_hold_for_the_rows_of_both(con: Any) -> None:
     on(con, "dev", "DELETE FROM t WHERE k = 42")
     con.execute("MERGE BRANCH dev; INSERT INTO t VALUES (43, NULL)")
     on(con, "dev", "UPDATE t SET v = 0 WHERE v IS NULL; ALTER TABLE t ALTER v SET NOT NULL")
-    with pytest.raises(lakelite.TransactionConflict, match="definition"):  # ours added a CHECK
-        con.execute("MERGE BRANCH dev")
-    con.execute("ALTER TABLE t DROP CONSTRAINT small")
     with pytest.raises(lakelite.IntegrityError, match="there is a row with NULL"):
         con.execute("MERGE BRANCH dev")
     con.execute("DELETE FROM t WHERE k = 43; MERGE BRANCH dev")
     with pytest.raises(lakelite.IntegrityError, match="NOT NULL"):
         con.execute("INSERT INTO t VALUES (44, NULL)")
+    with pytest.raises(lakelite.IntegrityError, match="small"):  # ours added a CHECK, and theirs NOT NULL: both hold
+        con.execute("INSERT INTO t VALUES (44, 2000)")
     assert answer(con, "CHECK LAKE") == []
 
 
@@ -248,8 +248,8 @@ def test_a_table_that_one_dropped_and_the_other_changed(con: Any) -> None:
     with pytest.raises(lakelite.TransactionConflict) as caught:
         con.execute("MERGE BRANCH dev")
     assert {(c.table, c.explanation) for c in caught.value.conflicts} == {
-        ("a", "it was dropped there and changed here"),
-        ("b", "it was dropped here and changed there"),
+        ("a", "it was dropped there and changed here (here: rows changed; there: dropped)"),
+        ("b", "it was dropped here and changed there (here: dropped; there: rows changed)"),
     }
     assert answer(con, "SELECT table_name, row_id FROM lake.merge_conflicts ORDER BY 1") == [("a", None), ("b", None)]
     con.execute("CREATE BRANCH kept")
@@ -337,9 +337,15 @@ def test_what_only_theirs_redefined_comes_over(con: Any) -> None:
 @pytest.mark.parametrize(("side", "columns"), [("OURS", ["k", "v", "x"]), ("THEIRS", ["k", "renamed", "x"])])
 def test_definitions_that_do_not_go_together(con: Any, side: str, columns: list[str]) -> None:
     on(con, "dev", "ALTER TABLE t RENAME v TO renamed; ALTER TABLE t ADD COLUMN x INTEGER; UPDATE t SET x = 1")
-    con.execute("ALTER TABLE t ADD COLUMN x VARCHAR")
+    con.execute("ALTER TABLE t ADD COLUMN x VARCHAR; ALTER TABLE t ALTER x SET DEFAULT 'd'; ALTER TABLE t ADD CONSTRAINT c CHECK (v < 1000)")
     with pytest.raises(lakelite.TransactionConflict, match="definition"):
         con.execute("MERGE BRANCH dev")
+    here = 'column x VARCHAR added, CONSTRAINT "c" CHECK((v < 1000)) added'
+    there = "column v renamed to renamed, column x INTEGER added, rows changed"
+    (line,) = answer(con, "MERGE BRANCH dev DRY RUN")
+    assert line[:5] == ("t", 0, 0, 0, 1)
+    assert line[5].endswith(f"changed on both branches (here: {here}; there: {there})")
+    assert answer(con, "SELECT row_id, base, ours, theirs FROM lake.merge_conflicts") == [(None, None, here, there)]
     con.execute(f"MERGE BRANCH dev ON CONFLICT {side}")
     assert [row[0] for row in con.execute("SELECT * FROM t").description] == columns
     assert answer(con, "SELECT count(*), count(x) FROM t") == [(10, 0 if side == "OURS" else 10)]
@@ -370,12 +376,26 @@ def shown(con: Any, branch: str) -> tuple[list[str], list[Any]]:
     return [c[0] for c in cursor.description], cursor.fetchall()
 
 
+@pytest.fixture(scope="module")
+def pairs() -> Iterator[Callable[[str, str], tuple[Any, str]]]:
+    """Makes a branch `theirs…`, `ours…` and `kept…` (as ours) of one table, by what is done on them; gives the connection, and what their names end in."""
+    numbers = count()
+    with lakelite.connect(autocommit=True) as con:
+        con.execute("CREATE TABLE t (k INTEGER, v INTEGER, w VARCHAR); INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'b')")
+
+        def make(theirs: str, ours: str) -> tuple[Any, str]:
+            n = str(next(numbers))
+            con.executescript(f"CREATE BRANCH theirs{n} AT BRANCH main; USE BRANCH theirs{n}; {theirs}")
+            con.executescript(f"CREATE BRANCH ours{n} AT BRANCH main; USE BRANCH ours{n}; {ours}; CREATE BRANCH kept{n}")
+            return con, n
+
+        yield make
+
+
 @pytest.mark.parametrize(
     "other",
     [
         "ALTER TABLE t RENAME v TO vv",
-        "ALTER TABLE t DROP COLUMN w; OPTIMIZE t",
-        "ALTER TABLE t SET PARTITIONED BY (k)",
         "ALTER TABLE t ALTER v TYPE BIGINT; UPDATE t SET v = 5000000000",
         "ALTER TABLE t ADD COLUMN z INTEGER; INSERT INTO t (k) VALUES (9)",
         "DELETE FROM t WHERE k = 1",
@@ -384,22 +404,111 @@ def shown(con: Any, branch: str) -> tuple[list[str], list[Any]]:
 )
 @pytest.mark.parametrize("anew", [RETYPE, REPLACE])
 @pytest.mark.parametrize("there", [True, False])
-def test_rows_go_with_the_definition_that_they_were_written_for(path: Path, anew: str, other: str, there: bool) -> None:
-    theirs, ours = (anew, other) if there else (other, anew)
-    with lakelite.connect(autocommit=True) as con:
-        con.execute("CREATE TABLE t (k INTEGER, v INTEGER, w VARCHAR); INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'b'); CREATE BRANCH dev")
-        on(con, "dev", theirs)
-        con.executescript(ours)
-        con.execute("CREATE BRANCH kept")
-        alone = {"THEIRS": shown(con, "dev"), "OURS": shown(con, "main")}
+def test_rows_go_with_the_definition_that_they_were_written_for(pairs: Any, anew: str, other: str, there: bool) -> None:
+    con, n = pairs(anew, other) if there else pairs(other, anew)
+    alone = {"THEIRS": shown(con, f"theirs{n}"), "OURS": shown(con, f"ours{n}")}
+    with pytest.raises(lakelite.TransactionConflict):
+        con.execute(f"MERGE BRANCH theirs{n}")
+    for branch, side in (("ours", "OURS"), ("kept", "THEIRS")):
+        con.execute(f"USE BRANCH {branch}{n}; MERGE BRANCH theirs{n} ON CONFLICT {side}")
+        assert shown(con, branch + n) == alone[side]
+    con.execute(f"USE BRANCH theirs{n}; MERGE BRANCH ours{n}")  # what ours decided comes back without a conflict
+    assert shown(con, f"theirs{n}") == alone["OURS"]
+    assert answer(con, "CHECK LAKE") == []
+
+
+@pytest.mark.parametrize("other", ["ALTER TABLE t DROP COLUMN w; OPTIMIZE t", "ALTER TABLE t SET PARTITIONED BY (k)", "COMMENT ON TABLE t IS 'x'"])
+@pytest.mark.parametrize("anew", [RETYPE, REPLACE])
+@pytest.mark.parametrize("there", [True, False])
+def test_rows_that_were_written_anew_go_with_what_the_other_did_to_the_definition(pairs: Any, anew: str, other: str, there: bool) -> None:
+    con, n = pairs(anew, other) if there else pairs(other, anew)
+    con.execute(f"MERGE BRANCH theirs{n}")
+    columns = ["k", "v"] if anew == REPLACE or "DROP" in other else ["k", "v", "w"]
+    rows = [(1, "1", "a"), (2, "2", "b")]
+    assert shown(con, f"ours{n}") == (columns, [row[: len(columns)] for row in rows])
+    told = "".join(row[0] for row in answer(con, "SHOW CREATE TABLE t")) + str(answer(con, "SELECT comment FROM lake.tables"))
+    assert ("PARTITIONED BY (k)" in told, "'x'" in told) == ("PARTITIONED" in other, "COMMENT" in other)
+    con.execute(f"INSERT INTO t (k, v) VALUES (3, 'c'); USE BRANCH theirs{n}; MERGE BRANCH ours{n}")
+    assert shown(con, f"theirs{n}") == shown(con, f"ours{n}")
+    assert answer(con, "CHECK LAKE") == []
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "columns"),
+    [
+        ("RENAME v TO x", "RENAME w TO y", ["k", "x", "y"]),
+        ("RENAME w TO y; RENAME v TO w", "RENAME w TO y", ["k", "w", "y"]),  # a name that is passed on
+        ("RENAME v TO x; RENAME w TO v; RENAME x TO w", "ALTER v TYPE BIGINT; ALTER w SET DEFAULT 'd'", ["k", "w", "v"]),  # swapped
+        ("RENAME v TO x", "ALTER v SET DEFAULT 5; ALTER v SET NOT NULL", ["k", "x", "w"]),
+        ("DROP COLUMN w; ADD COLUMN a INTEGER", "ADD COLUMN b INTEGER; RENAME v TO x", ["k", "x", "b", "a"]),
+        ("ADD CONSTRAINT a CHECK (v > 0)", "ADD CONSTRAINT b CHECK (k > 0); RENAME w TO x", ["k", "v", "x"]),
+        ("DROP COLUMN w", "DROP COLUMN w; ADD COLUMN w INTEGER", ["k", "v", "w"]),
+        ("ALTER w TYPE INTEGER USING k", "ADD COLUMN x INTEGER; RENAME v TO y", ["k", "y", "w", "x"]),
+    ],
+)
+def test_definitions_that_go_together(pairs: Any, theirs: str, ours: str, columns: list[str]) -> None:
+    con, n = pairs(*("; ".join(f"ALTER TABLE t {one}" for one in script.split("; ")) for script in (theirs, ours)))
+    con.execute(f"MERGE BRANCH theirs{n}")
+    names, rows = shown(con, f"ours{n}")
+    assert (names, [row[0] for row in rows]) == (columns, [1, 2])
+    con.execute(f"INSERT INTO t ({columns[0]}, {columns[1]}) VALUES (3, 3); USE BRANCH theirs{n}; MERGE BRANCH ours{n}")
+    assert shown(con, f"theirs{n}") == shown(con, f"ours{n}")
+    assert answer(con, "SHOW CREATE TABLE t") == answer(con, "SHOW CREATE TABLE t AT (BRANCH => 'ours" + n + "')")
+    assert answer(con, "CHECK LAKE") == []
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("RENAME v TO x", "RENAME v TO y"),
+        ("RENAME v TO x", "RENAME w TO x"),  # one name for two columns
+        ("RENAME v TO x", "DROP COLUMN v"),
+        ("RENAME v TO x", "ADD CONSTRAINT a CHECK (v > 0)"),  # it says v
+        ("ALTER v SET DEFAULT 1", "ALTER v SET DEFAULT 2"),
+        ("ADD CONSTRAINT a CHECK (v > 0)", "ADD CONSTRAINT a CHECK (k > 0)"),
+        ("ADD PRIMARY KEY (k)", "ADD PRIMARY KEY (v)"),
+        ("SET PARTITIONED BY (v)", "DROP COLUMN v"),
+        ("SET (inline_rows = 1)", "SET (inline_rows = 2)"),
+    ],
+)
+def test_definitions_of_which_one_has_to_go(pairs: Any, theirs: str, ours: str) -> None:
+    con, n = pairs(f"ALTER TABLE t {theirs}", f"ALTER TABLE t {ours}")
+    made = {side: answer(con, f"SHOW CREATE TABLE t AT (BRANCH => '{side}{n}')") for side in ("ours", "theirs")}
+    with pytest.raises(lakelite.TransactionConflict, match="definition"):
+        con.execute(f"MERGE BRANCH theirs{n}")
+    for branch, side in (("ours", "OURS"), ("kept", "THEIRS")):
+        con.execute(f"USE BRANCH {branch}{n}; MERGE BRANCH theirs{n} ON CONFLICT {side}")
+        assert answer(con, "SHOW CREATE TABLE t") == made[side.lower()]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "expected"),
+    [
+        ("b c; a b", "", {"b": 1, "c": 2}),
+        ("a x", "b y", {"x": 1, "y": 2}),
+        ("b c; a b", "b c", {"b": 1, "c": 2}),  # one of a chain, on both
+        ("a x; b a; x b", "", {"a": 2, "b": 1}),
+        ("INSERT INTO a VALUES (10)", "a x; b a; x b", {"a": 2, "b": 1}),  # rows follow the table
+        ("a x", "a y", None),
+        ("b c; a b", "b d", None),
+    ],
+)
+def test_names_of_tables_that_both_pass_on(con: Any, theirs: str, ours: str, expected: dict[str, int] | None) -> None:
+    def script(text: str) -> str:
+        return "; ".join(s if " INTO " in s else "ALTER TABLE {} RENAME TO {}".format(*s.split()) for s in text.split("; ") if s)
+
+    con.execute("DROP TABLE t; CREATE TABLE a AS SELECT 1 AS x; CREATE TABLE b AS SELECT 2 AS x; CREATE BRANCH d2")
+    on(con, "d2", script(theirs))
+    con.executescript(script(ours))
+    if expected is None:
         with pytest.raises(lakelite.TransactionConflict):
-            con.execute("MERGE BRANCH dev")
-        for branch, side in (("main", "OURS"), ("kept", "THEIRS")):
-            con.execute(f"USE BRANCH {branch}; MERGE BRANCH dev ON CONFLICT {side}")
-            assert shown(con, branch) == alone[side]
-        con.execute("USE BRANCH dev; MERGE BRANCH main")  # what ours decided comes back without a conflict
-        assert shown(con, "dev") == alone["OURS"]
-        assert answer(con, "CHECK LAKE") == []
+            con.execute("MERGE BRANCH d2")
+        con.execute("MERGE BRANCH d2 ON CONFLICT THEIRS")
+        expected = {name: answer(con, f"SELECT min(x) FROM {name} AT (BRANCH => 'd2')")[0][0] for (name,) in answer(con, "SHOW TABLES")}
+    else:
+        con.execute("MERGE BRANCH d2")
+    assert {name: answer(con, f"SELECT min(x) FROM {name}")[0][0] for (name,) in answer(con, "SHOW TABLES")} == expected
+    assert answer(con, "CHECK LAKE") == []
 
 
 @pytest.mark.parametrize(
@@ -486,45 +595,74 @@ def outcome(con: Any, merge: Any) -> Any:
     return {name: sorted(map(repr, answer(con, f"FROM {name}"))) for name in names}
 
 
-@pytest.mark.parametrize("winner", WINNERS)
-@pytest.mark.parametrize(("inline_rows", "deletes"), [(1000, False), (0, True)])
-def test_a_merge_that_meets_winners_is_as_if_it_came_behind_them(path: Path, winner: str, inline_rows: int, deletes: bool) -> None:
-    found = []
-    for name in ("behind", "meets"):
-        with (
-            made(path.with_name(name), inline_rows=inline_rows, deletes=deletes) as con,
-            lakelite.connect(path.with_name(name), autocommit=True) as other,
-        ):
-            on(con, "dev", THEIRS)
-            if inline_rows:
-                con.execute("UPDATE t SET v = 90 WHERE k = 9")
-                flush(con, "t")
-            if name == "behind":
-                other.executescript(WINNERS[winner])
-                found.append(outcome(con, lambda con=con: con.execute("MERGE BRANCH dev")))
+class Both:
+    """A lake on which each case has two branches of its own: on one, a statement comes behind the winner; on the other, it meets it."""
+
+    def __init__(self, path: Path, *, inline_rows: int, deletes: bool = False) -> None:
+        self.con = made(path, inline_rows=inline_rows, deletes=deletes)
+        self.other = lakelite.connect(path, autocommit=True)
+        on(self.con, "dev", THEIRS)
+        self.branches: dict[str, str] = {}
+
+    def theirs(self, script: str) -> str:
+        """A branch on which a script was run."""
+        if script not in self.branches:
+            self.branches[script] = f"theirs{len(self.branches)}"
+            on(self.con, "main", f"CREATE BRANCH {self.branches[script]}")
+            on(self.con, self.branches[script], script)
+        return self.branches[script]
+
+    def outcomes(self, winner: str, mine: str, before: str = "", *, flushes: bool = False) -> list[Any]:
+        """What becomes of the tables, behind the winner and beside it."""
+        found = []
+        for way in ("behind", "meets"):
+            branch = f"{way}{len(self.branches)}"
+            self.branches[branch] = branch
+            for one in (self.con, self.other):
+                one.executescript(f"CREATE BRANCH IF NOT EXISTS {branch} AT BRANCH main; USE BRANCH {branch}")
+            self.con.executescript(before)
+            if flushes:
+                flush(self.con, "t")
+            if way == "behind":
+                self.other.executescript(winner)
+                found.append(outcome(self.con, lambda: self.con.execute(mine)))
             else:
-                with meeting(lambda other=other: other.executescript(WINNERS[winner])):
-                    found.append(outcome(con, lambda con=con: con.execute("MERGE BRANCH dev")))
-            assert answer(con, "CHECK LAKE") == []
-    assert found[0] == found[1]
+                with meeting(lambda: self.other.executescript(winner)):
+                    found.append(outcome(self.con, lambda: self.con.execute(mine)))
+            assert answer(self.con, "CHECK LAKE") == []
+        return found
+
+
+@pytest.fixture(scope="module")
+def lakes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[tuple[int, bool], Both]]:
+    """By how many rows are inline, and whether there are deleted ones."""
+    folder = tmp_path_factory.mktemp("lakes")
+    found = {
+        (rows, deletes): Both(folder / f"{rows}{deletes}", inline_rows=rows, deletes=deletes)
+        for rows, deletes in ((1000, False), (0, True), (0, False))
+    }
+    yield found
+    for lake in found.values():
+        lake.con.close()
+        lake.other.close()
+
+
+@pytest.mark.parametrize("winner", WINNERS)
+@pytest.mark.parametrize("kind", [(1000, False), (0, True)])
+def test_a_merge_that_meets_winners_is_as_if_it_came_behind_them(lakes: dict[tuple[int, bool], Both], winner: str, kind: tuple[int, bool]) -> None:
+    before = "UPDATE t SET v = 90 WHERE k = 9" if kind[0] else ""
+    behind, meets = lakes[kind].outcomes(WINNERS[winner], "MERGE BRANCH dev", before, flushes=bool(kind[0]))
+    assert behind == meets
 
 
 @pytest.mark.parametrize("isolation", ["snapshot", "serializable"])
 @pytest.mark.parametrize("winner", ["append", "same rows", "optimize", "another type", "drop column", "the same merge"])
-def test_a_merge_that_meets_winners_at_the_other_levels(isolation: str, winner: str, path: Path) -> None:
-    found = []
-    for name in ("behind", "meets"):
-        with made(path.with_name(name)) as con, lakelite.connect(path.with_name(name), autocommit=True) as other:
-            on(con, "dev", THEIRS)
-            con.execute(f"SET isolation_level = '{isolation}'")
-            if name == "behind":
-                other.executescript(WINNERS[winner])
-                found.append(outcome(con, lambda con=con: con.execute("MERGE BRANCH dev")))
-            else:
-                with meeting(lambda other=other: other.executescript(WINNERS[winner])):
-                    found.append(outcome(con, lambda con=con: con.execute("MERGE BRANCH dev")))
-            assert answer(con, "CHECK LAKE") == []
-    assert found[0] == found[1]
+def test_a_merge_that_meets_winners_at_the_other_levels(lakes: dict[tuple[int, bool], Both], isolation: str, winner: str) -> None:
+    lake = lakes[1000, False]
+    lake.con.execute(f"SET isolation_level = '{isolation}'")
+    behind, meets = lake.outcomes(WINNERS[winner], "MERGE BRANCH dev")
+    lake.con.execute("RESET isolation_level")
+    assert behind == meets
 
 
 REDEFINED = {  # what theirs did, and winners that decide what becomes of it
@@ -536,23 +674,13 @@ REDEFINED = {  # what theirs did, and winners that decide what becomes of it
 
 @pytest.mark.parametrize(("theirs", "winner"), [(theirs, winner) for theirs, winners in REDEFINED.items() for winner in winners])
 @pytest.mark.parametrize("side", ["OURS", "THEIRS"])
-def test_a_merge_of_another_definition_that_meets_winners(path: Path, theirs: str, winner: str, side: str) -> None:
-    found = []
-    for name in ("behind", "meets"):
-        with made(path.with_name(name), inline_rows=0) as con, lakelite.connect(path.with_name(name), autocommit=True) as other:
-            on(con, "dev", theirs)
-            merge = f"MERGE BRANCH dev ON CONFLICT {side}"
-            if name == "behind":
-                other.executescript(WINNERS[winner])
-                found.append(outcome(con, lambda con=con, merge=merge: con.execute(merge)))
-            else:
-                with meeting(lambda other=other: other.executescript(WINNERS[winner])):
-                    found.append(outcome(con, lambda con=con, merge=merge: con.execute(merge)))
-            assert answer(con, "CHECK LAKE") == []
-    assert found[0] == found[1]
+def test_a_merge_of_another_definition_that_meets_winners(lakes: dict[tuple[int, bool], Both], theirs: str, winner: str, side: str) -> None:
+    lake = lakes[0, False]
+    behind, meets = lake.outcomes(WINNERS[winner], f"MERGE BRANCH {lake.theirs(theirs)} ON CONFLICT {side}")
+    assert behind == meets
 
 
-@pytest.mark.parametrize("winner", ["MERGE BRANCH dev", "CREATE BRANCH late; CREATE TAG x; DROP TAG x"])
+@pytest.mark.parametrize("winner", ["MERGE BRANCH dev", "CREATE BRANCH late; DROP BRANCH late; CREATE TAG x; DROP TAG x"])
 @pytest.mark.parametrize(
     "mine",
     [
@@ -563,46 +691,45 @@ def test_a_merge_of_another_definition_that_meets_winners(path: Path, theirs: st
         "INSERT OVERWRITE t FROM t",
     ],
 )
-def test_a_merge_that_wins_is_met_as_any_other(path: Path, mine: str, winner: str) -> None:
-    found = []
-    for name in ("behind", "meets"):
-        with made(path.with_name(name), inline_rows=0) as con, lakelite.connect(path.with_name(name), autocommit=True) as other:
-            on(con, "dev", THEIRS)
-            con.execute("INSERT INTO t VALUES (30, 3)")
-            if name == "behind":
-                other.executescript(winner)
-                con.execute(mine)
-            else:
-                with meeting(lambda other=other: other.executescript(winner)):
-                    con.execute(mine)
-            found.append(sorted(answer(con, "FROM t")))
-            assert answer(con, "CHECK LAKE") == []
-    assert found[0] == found[1]
+def test_a_merge_that_wins_is_met_as_any_other(lakes: dict[tuple[int, bool], Both], mine: str, winner: str) -> None:
+    behind, meets = lakes[0, False].outcomes(winner, mine, "INSERT INTO t VALUES (30, 3)")
+    assert behind == meets
+    assert "t" in meets  # and is no error
 
 
 @pytest.mark.parametrize("mine", ["INSERT INTO t VALUES (70, 7)", "UPDATE t SET v = v + 1", "DELETE FROM t WHERE k = 1", "OPTIMIZE t ZORDER BY (v)"])
-def test_a_merge_that_only_decided_a_definition_stands_in_no_ones_way(path: Path, mine: str) -> None:
-    with made(path, inline_rows=0) as con, lakelite.connect(path, autocommit=True) as other:
-        on(con, "dev", RETYPE)
-        con.execute("INSERT INTO t VALUES (30, 3); CREATE BRANCH same")
-        on(con, "same", mine)
-        with meeting(lambda: other.execute("MERGE BRANCH dev ON CONFLICT OURS")):
-            con.execute(mine)
-        assert shown(con, "main") == shown(con, "same")
-        con.execute("USE BRANCH dev; MERGE BRANCH main")
-        assert shown(con, "dev") == shown(con, "same")
-        assert answer(con, "CHECK LAKE") == []
+def test_a_merge_that_only_decided_a_definition_stands_in_no_ones_way(lakes: dict[tuple[int, bool], Both], mine: str) -> None:
+    lake = lakes[0, False]
+    theirs, con, n = lake.theirs(RETYPE), lake.con, len(lake.branches)
+    lake.branches[f"decided{n}"] = f"decided{n}"
+    con.execute(f"USE BRANCH main; CREATE BRANCH theirs_{n} AT BRANCH {theirs}; CREATE BRANCH ours_{n}; USE BRANCH ours_{n}")
+    con.execute(f"INSERT INTO t VALUES (30, 3); CREATE BRANCH same_{n}; USE BRANCH same_{n}")
+    con.executescript(f"{mine}; USE BRANCH ours_{n}")
+    lake.other.execute(f"USE BRANCH ours_{n}")
+    with meeting(lambda: lake.other.execute(f"MERGE BRANCH theirs_{n} ON CONFLICT OURS")):
+        con.execute(mine)
+    assert shown(con, f"ours_{n}") == shown(con, f"same_{n}")
+    con.execute(f"USE BRANCH theirs_{n}; MERGE BRANCH ours_{n}")
+    assert shown(con, f"theirs_{n}") == shown(con, f"same_{n}")
+    assert answer(con, "CHECK LAKE") == []
 
 
-def test_what_lands_there_meanwhile_is_for_the_next_merge(path: Path, con: Any) -> None:
-    on(con, "dev", "INSERT INTO t VALUES (20, 1)")
+@pytest.fixture
+def kept(path: Path) -> Iterator[Any]:
+    """As `con`, at a path."""
+    with made(path, deletes=True) as con:
+        yield con
+
+
+def test_what_lands_there_meanwhile_is_for_the_next_merge(path: Path, kept: Any) -> None:
+    on(kept, "dev", "INSERT INTO t VALUES (20, 1)")
     with lakelite.connect(path, autocommit=True, branch="dev") as dev:
         with meeting(lambda: (dev.execute("INSERT INTO t VALUES (21, 1)"), con_wins(path))):
-            con.execute("MERGE BRANCH dev")
-        assert {20, 61} < table(con).keys()
-        assert 21 not in table(con)
-        con.execute("MERGE BRANCH dev")
-        assert 21 in table(con)
+            kept.execute("MERGE BRANCH dev")
+        assert {20, 61} < table(kept).keys()
+        assert 21 not in table(kept)
+        kept.execute("MERGE BRANCH dev")
+        assert 21 in table(kept)
 
 
 def con_wins(path: Path) -> None:
@@ -610,13 +737,13 @@ def con_wins(path: Path) -> None:
         other.execute("INSERT INTO t VALUES (61, 1)")
 
 
-def test_a_branch_that_is_dropped_while_it_is_merged(path: Path, con: Any) -> None:
-    on(con, "dev", "INSERT INTO t VALUES (20, 1)")
+def test_a_branch_that_is_dropped_while_it_is_merged(path: Path, kept: Any) -> None:
+    on(kept, "dev", "INSERT INTO t VALUES (20, 1)")
 
     def drop() -> None:
         with lakelite.connect(path, autocommit=True) as other:
             other.execute("INSERT INTO t VALUES (61, 1); DROP BRANCH dev; VACUUM RETAIN 0 HOURS")
 
     with meeting(drop), pytest.raises(lakelite.ProgrammingError, match='branch "dev" does not exist'):
-        con.execute("MERGE BRANCH dev")
-    assert answer(con, "CHECK LAKE") == []
+        kept.execute("MERGE BRANCH dev")
+    assert answer(kept, "CHECK LAKE") == []

@@ -28,7 +28,7 @@ CONTRACT = {
     "settings": "name, value, scope, description",
     "branches": "name, head_snapshot_id, base_snapshot_id, created_at",
     "tags": "name, tagged_snapshot_id, branch, created_at",
-    "merge_conflicts": "table_name, row_id, kind, base, ours, theirs",
+    "merge_conflicts": "table_name, row_id, kind, base, ours, theirs, resolution",
 }
 
 

@@ -1,0 +1,161 @@
+"""MERGE BRANCH where one branch added or dropped a field inside of a column, which writes all rows anew, and the other changed rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from racing import meeting
+
+import lakelite
+from lakelite.storage.fields import differ_in_fields, dropped_fields
+
+ROWS = "UPDATE t SET v = 10 WHERE k = 1; DELETE FROM t WHERE k = 2; INSERT INTO t (k, v) VALUES (9, 9); UPDATE t SET s = struct_update(s, a := 30) WHERE k = 3"
+_NUMBERS = count()
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("lake") / "lake"
+
+
+@pytest.fixture(scope="module")
+def con(path: Path) -> Iterator[Any]:
+    with lakelite.connect(path, autocommit=True) as con:
+        con.execute("CREATE TABLE t (k INTEGER, s STRUCT(a INTEGER, b VARCHAR, x STRUCT(y HUGEINT), l STRUCT(p INTEGER, q INTEGER)[]), v INTEGER)")
+        con.execute("INSERT INTO t SELECT r, {'a': r, 'b': 'x', 'x': {'y': r}, 'l': [{'p': r, 'q': 0}]}, r FROM range(6) q(r)")
+        con.execute("INSERT INTO t VALUES (6, NULL, 6); DELETE FROM t WHERE k = 5")
+        yield con
+
+
+def branches(con: Any, **scripts: str) -> list[str]:
+    """A branch of main for each script, which was run on it."""
+    found = [f"{name}{next(_NUMBERS)}" for name in scripts]
+    for name, script in zip(found, scripts.values(), strict=True):
+        con.executescript(f"CREATE BRANCH {name} AT BRANCH main; USE BRANCH {name}; {script}")
+    return found
+
+
+def rows(con: Any, branch: str) -> list[tuple[Any, ...]]:
+    found: list[tuple[Any, ...]] = con.execute(f"FROM t AT (BRANCH => '{branch}') ORDER BY k").fetchall()
+    return found
+
+
+def refused(con: Any, branch: str) -> str:
+    with pytest.raises(lakelite.TransactionConflict) as caught:
+        con.execute(f"MERGE BRANCH {branch}")
+    return " ".join(c.explanation for c in caught.value.conflicts)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ADD COLUMN s.z INTEGER",
+        "DROP COLUMN s.b",
+        "ADD COLUMN s.x.z VARCHAR",
+        "ADD COLUMN s.l.element.z INTEGER",
+        "DROP COLUMN s.l.element.q",
+    ],
+)
+@pytest.mark.parametrize("there", [True, False])
+def test_rows_that_do_not_touch_the_field_go_with_it(con: Any, change: str, there: bool) -> None:
+    alter = f"ALTER TABLE t {change}"
+    one, both, other = branches(con, one=alter, both=f"{alter}; {ROWS}", other=ROWS)
+    theirs, ours = (one, other) if there else (other, one)
+    con.execute(f"USE BRANCH {ours}; MERGE BRANCH {theirs}")
+    assert rows(con, ours) == rows(con, both)
+    con.execute("UPDATE t SET v = 40 WHERE k = 4")
+    con.execute(f"USE BRANCH {theirs}; UPDATE t SET v = 0 WHERE k = 0; MERGE BRANCH {ours}; USE BRANCH {ours}; MERGE BRANCH {theirs}")
+    assert rows(con, theirs) == rows(con, ours)
+    assert {(row[0], row[2]) for row in rows(con, ours)} == {(0, 0), (1, 10), (3, 3), (4, 40), (6, 6), (9, 9)}
+    assert con.execute("CHECK LAKE").fetchall() == []
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_row_that_both_changed_is_a_conflict_of_that_row(con: Any, there: bool) -> None:
+    one, other = branches(con, one="ALTER TABLE t ADD COLUMN s.z INTEGER; UPDATE t SET v = 5 WHERE k = 1", other=ROWS)
+    theirs, ours = (one, other) if there else (other, one)
+    (same,) = branches(con, same="")
+    con.execute(f"USE BRANCH {same}; MERGE BRANCH {ours}; USE BRANCH {ours}")
+    assert "1 row was changed on both branches" in refused(con, theirs)
+    shown = con.execute("SELECT kind, ours::JSON ->> 'v', theirs::JSON ->> 'v' FROM lake.merge_conflicts").fetchall()
+    assert shown == [("both updated", *(("10", "5") if there else ("5", "10")))]
+    con.execute(f"MERGE BRANCH {theirs} ON CONFLICT THEIRS")
+    assert rows(con, ours)[1][2] == (5 if there else 10)
+    con.execute(f"USE BRANCH {same}; MERGE BRANCH {theirs} DRY RUN")
+    con.execute("UPDATE lake.merge_conflicts SET resolution = 'ours'")
+    con.execute(f"MERGE BRANCH {theirs}")
+    assert rows(con, same)[1][2] == (10 if there else 5)
+    assert [row for row in rows(con, same) if row[0] != 1] == [row for row in rows(con, ours) if row[0] != 1]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_dropped_field_that_the_other_branch_gave_a_value(con: Any, there: bool) -> None:
+    given = "UPDATE t SET s = struct_update(s, b := 'given') WHERE k = 3"
+    one, other = branches(con, one="ALTER TABLE t DROP COLUMN s.b", other=given)
+    theirs, ours = (one, other) if there else (other, one)
+    con.execute(f"USE BRANCH {ours}")
+    assert "a field of s was dropped on one branch" in refused(con, theirs)
+
+
+@pytest.mark.parametrize(
+    ("here", "there"),
+    [
+        ("ALTER TABLE t ADD COLUMN s.z INTEGER", "ALTER TABLE t ADD COLUMN s.w INTEGER"),
+        ("ALTER TABLE t ADD COLUMN s.z INTEGER", "ALTER TABLE t ALTER v TYPE VARCHAR"),
+        ("ALTER TABLE t ADD COLUMN s.z INTEGER DEFAULT 4", ROWS),
+        ("ALTER TABLE t RENAME COLUMN s.a TO aa", "UPDATE t SET s = struct_update(s, a := 30) WHERE k = 3"),
+    ],
+)
+def test_what_does_not_go_together_is_a_conflict(con: Any, here: str, there: str) -> None:
+    ours, theirs, kept = branches(con, ours=here, theirs=there, kept=here)
+    con.execute(f"USE BRANCH {ours}")
+    assert refused(con, theirs)
+    con.execute(f"MERGE BRANCH {theirs} ON CONFLICT OURS")
+    assert [row for row in rows(con, ours) if row[0] in (0, 4)] == [row for row in rows(con, kept) if row[0] in (0, 4)]
+    assert con.execute("CHECK LAKE").fetchall() == []
+
+
+def test_what_the_other_branch_demands_holds_for_rows_that_were_written_anew(con: Any) -> None:
+    """NOT NULL here, and rows that were taken as a whole there."""
+    ours, theirs = branches(
+        con, ours="ALTER TABLE t ALTER v SET NOT NULL", theirs="ALTER TABLE t ADD COLUMN s.z INTEGER; INSERT INTO t (k) VALUES (8)"
+    )
+    con.execute(f"USE BRANCH {ours}")
+    with pytest.raises(lakelite.IntegrityError, match="there is a row with NULL"):
+        con.execute(f"MERGE BRANCH {theirs}")
+
+
+def test_a_merge_of_a_field_that_meets_a_winner(con: Any, path: Path) -> None:
+    theirs, ours, both = branches(con, theirs="ALTER TABLE t ADD COLUMN s.z INTEGER", ours=ROWS, both=f"{ROWS}; UPDATE t SET v = 7 WHERE k = 0")
+    con.execute(f"MERGE BRANCH {theirs}; USE BRANCH {ours}")
+    with lakelite.connect(path, autocommit=True, branch=ours) as other, meeting(lambda: other.execute("UPDATE t SET v = 7 WHERE k = 0")):
+        con.execute(f"MERGE BRANCH {theirs}")
+    assert rows(con, ours) == rows(con, both)
+
+
+def test_types_that_differ_in_fields() -> None:
+    old = "STRUCT(a INTEGER, b VARCHAR, l STRUCT(p INTEGER, q DATE)[], m MAP(VARCHAR, STRUCT(r INTEGER, s BLOB)))"
+    assert not differ_in_fields(old, old)
+    assert not differ_in_fields("INTEGER", "BIGINT")
+    for new, dropped in (
+        ("STRUCT(a BIGINT, b VARCHAR, l STRUCT(p INTEGER, q DATE)[], m MAP(VARCHAR, STRUCT(r INTEGER, s BLOB)), z INTEGER)", None),
+        ("STRUCT(A INTEGER, l STRUCT(q DATE)[])", 'STRUCT("b" VARCHAR, "l" STRUCT("p" INTEGER)[], "m" MAP(VARCHAR, STRUCT("r" INTEGER, "s" BLOB)))'),
+        (
+            "STRUCT(b VARCHAR, m MAP(VARCHAR, STRUCT(r INTEGER)))",
+            'STRUCT("a" INTEGER, "l" STRUCT("p" INTEGER, "q" DATE)[], "m" MAP(VARCHAR, STRUCT("s" BLOB)))',
+        ),
+    ):
+        assert differ_in_fields(old, new)
+        assert dropped_fields(old, new) == dropped
+    for new in (
+        "STRUCT(z INTEGER)",
+        "STRUCT(a VARCHAR, b VARCHAR)",
+        "STRUCT(a INTEGER)[]",
+        "VARCHAR",
+        "STRUCT(b VARCHAR, m MAP(INTEGER, STRUCT(r INTEGER)))",
+    ):
+        assert not differ_in_fields(old, new)
