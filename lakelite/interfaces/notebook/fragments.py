@@ -30,7 +30,7 @@ class Fragment:
 
     def __str__(self) -> str:
         of = f", {self.partition}" if self.partition else ""
-        return f"{self.rows:,} rows, {_share(self.deleted, self.rows)} deleted, {_size(self.bytes)}, {self.storage}, version {self.since}{of}"
+        return f"{_rows(self.rows)}, {_share(self.deleted, self.rows)} deleted, {_size(self.bytes)}, {self.storage}, version {self.since}{of}"
 
 
 def picture(lake: Asking, table: str) -> Picture:
@@ -52,14 +52,15 @@ def drawn(table: str, fragments: Sequence[Fragment]) -> Picture:
     if len(fragments) > len(shown):
         rest = f"and {len(fragments) - len(shown):,} smaller ones"
         bars.append(label(rest, LEFT_PX, height + ROW_PX / 2))
+        height += ROW_PX
         lines.append(f"  {rest}")
-    svg = drawing(name, LEFT_PX + BAR_PX + TEXT_PX, height + ROW_PX, _HATCH, label(name, 4, 18, font_weight="bold"), *bars)
+    svg = drawing(name, LEFT_PX + BAR_PX + TEXT_PX, height + 8, _HATCH, label(name, 4, 18, font_weight="bold"), *bars)
     return Picture(svg, "\n".join(lines))
 
 
 def _summary(fragments: Sequence[Fragment]) -> str:
     rows, deleted, size = (sum(getattr(one, of) for one in fragments) for of in ("rows", "deleted", "bytes"))
-    return f"{len(fragments):,} fragment{'' if len(fragments) == 1 else 's'}, {rows - deleted:,} rows, {deleted:,} deleted, {_size(size)}"
+    return f"{len(fragments):,} fragment{'' if len(fragments) == 1 else 's'}, {_rows(rows - deleted)}, {deleted:,} deleted, {_size(size)}"
 
 
 def _bar(one: Fragment, top: float, most: int) -> str:
@@ -75,6 +76,10 @@ def _bar(one: Fragment, top: float, most: int) -> str:
         element("rect", x=f"{LEFT_PX + length - gone:g}", width=f"{gone:g}", fill="url(#lakelite-hatch)", **box) if gone else "",
         label(str(one), LEFT_PX + BAR_PX + 10, middle),
     )
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'' if count == 1 else 's'}"
 
 
 def _share(part: int, whole: int) -> str:

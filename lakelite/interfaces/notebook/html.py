@@ -19,17 +19,18 @@ SHOWN_COLUMNS = 30
 SHOWN_CHARACTERS = 100
 TOOLTIP_CHARACTERS = 1_000
 _LINE = "color-mix(in srgb, currentColor 25%, transparent)"
+_OURS = ".lakelite.lakelite.lakelite"  # three times, to go before what the page says of all tables
 STYLE = f"""<style>
 .lakelite {{ overflow-x: auto; max-width: 100%; }}
-.lakelite table {{ border-collapse: collapse; color: inherit; font-size: 0.9em; font-variant-numeric: tabular-nums; margin: 0; }}
-.lakelite caption {{ caption-side: bottom; text-align: left; padding: 0.4em 0.6em; white-space: pre-line; color: inherit; }}
-.lakelite th, .lakelite td {{ padding: 0.15em 0.6em; text-align: left; vertical-align: top; border: 0; white-space: pre; color: inherit; }}
-.lakelite thead th {{ border-bottom: 2px solid {_LINE}; font-weight: 600; vertical-align: bottom; }}
-.lakelite tbody tr, .lakelite tbody tr:nth-child(even), .lakelite tbody tr:hover {{ background: none; border-top: 1px solid {_LINE}; }}
-.lakelite small {{ display: block; font-weight: 400; opacity: 0.75; }}
-.lakelite .n {{ text-align: right; }}
-.lakelite .gap {{ text-align: center; font-style: italic; }}
-.lakelite em {{ opacity: 0.75; }}
+{_OURS} table {{ border-collapse: collapse; color: inherit; font-size: 0.9em; font-variant-numeric: tabular-nums; margin: 0; }}
+{_OURS} caption {{ caption-side: bottom; text-align: left; padding: 0.4em 0.6em; white-space: pre-line; color: inherit; }}
+{_OURS} :is(th, td) {{ padding: 0.15em 0.6em; text-align: left; vertical-align: top; border: 0; white-space: pre; color: inherit; max-width: none; }}
+{_OURS} thead th {{ border-bottom: 2px solid {_LINE}; font-weight: 600; vertical-align: bottom; }}
+{_OURS} tbody tr {{ background: none; border-top: 1px solid {_LINE}; }}
+{_OURS} small {{ display: block; font-size: 0.85em; font-weight: 400; opacity: 0.75; }}
+{_OURS} .n {{ text-align: right; }}
+{_OURS} .gap {{ font-style: italic; }}
+{_OURS} em {{ opacity: 0.75; }}
 </style>"""
 
 

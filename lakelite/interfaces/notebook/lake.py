@@ -13,6 +13,7 @@ from lakelite.interfaces.commands.command import table_of
 from lakelite.interfaces.commands.past import rows_changed, tables_changed
 from lakelite.interfaces.entry import MAIN
 from lakelite.interfaces.notebook.line import Draw, ProgressLine
+from lakelite.interfaces.notebook.options import TEMPORARY
 from lakelite.interfaces.notebook.result import Result
 from lakelite.interfaces.notebook.work import Work
 
@@ -90,7 +91,7 @@ class Lake:
         ((tables, views),) = self._work.rows(_HERE)
         pinned = connection.pinned_version
         version = pinned if pinned is not None else next(iter(self._work.rows("DESCRIBE HISTORY LIMIT 1")), (0,))[0]
-        place = "a temporary lake" if self.path == ":memory:" else f"lake {os.fspath(Path(self.path))}"
+        place = "a temporary lake" if self.path == TEMPORARY else f"lake {os.fspath(Path(self.path))}"
         branch = "" if connection.branch == MAIN else f", branch {connection.branch}"
         at = f"version {version}" + (" (pinned: nothing can be changed)" if pinned is not None else "")
         counts = f"{tables} table{'' if tables == 1 else 's'}" + (f", {views} view{'' if views == 1 else 's'}" if views else "")

@@ -13,9 +13,10 @@ from IPython.display import display
 from lakelite.errors import InterfaceError, ProgrammingError
 from lakelite.interfaces.notebook.lake import Lake
 from lakelite.interfaces.notebook.line import drawing
-from lakelite.interfaces.notebook.options import USAGE, Line, read_cell, read_line, version_of
+from lakelite.interfaces.notebook.options import TEMPORARY, USAGE, Line, read_cell, read_line, version_of
 from lakelite.interfaces.notebook.result import Result
-from lakelite.language.tokens import shown_name
+from lakelite.interfaces.notebook.variables import path_in
+from lakelite.language.tokens import shown_name, split_script
 
 NAME = "lake"
 _NO_LAKE = "no lake is open"
@@ -37,12 +38,11 @@ class Notebook:
         if "help" in asked.given:
             print(USAGE)
             return None
+        names = ChainMap(dict(local_ns or {}), self.shell.user_ns)
         if asked.path is not None:
-            return self._open(asked)
+            return self._open(asked, path_in(asked.path, names))
         lake = self._opened()
-        if asked.sql is None:
-            return _moved(lake, asked)
-        return self._run(lake, asked, ChainMap(dict(local_ns or {}), self.shell.user_ns))
+        return _moved(lake, asked) if asked.sql is None else self._run(lake, asked, names)
 
     def close(self) -> None:
         """Closes the lake that is open, and takes its name out of the shell."""
@@ -57,27 +57,29 @@ class Notebook:
             raise InterfaceError(_NO_LAKE, hint=_HOW_TO_OPEN)
         return self.lake
 
-    def _open(self, asked: Line) -> Lake:
+    def _open(self, asked: Line, path: str) -> Lake:
         """Another lake takes the place of the one that is open, once it could be opened."""
         if self.lake is not None and self.lake.connection.in_transaction:
             raise ProgrammingError(f"a transaction is open in {self.lake.path}", hint="%lake COMMIT keeps it, %lake ROLLBACK does not")
-        opened = _connected(asked, self.shell)
+        opened = _connected(asked, path, self.shell)
         self.close()
         self.lake = opened
         if isinstance(self.shell.user_ns.get(NAME, opened), Lake):
             self.shell.user_ns[NAME] = opened
         else:
-            print(f"note: your variable {NAME} stays what it is: give the lake another name by  name = %lake {asked.path}")
+            print(f"note: your variable {NAME} stays what it is: name = %lake {asked.path} gives the lake another name")
         return opened
 
     def _run(self, lake: Lake, asked: Line, names: Mapping[str, Any]) -> Result | None:
         """Shows what each statement gave; that of the last one is the value of the cell, or goes where --out says."""
+        script = asked.sql or ""
         last: Result | None = None
+        left = sum(1 for _ in split_script(script))
         with _at(lake, asked.given.get("at")):
-            for result in lake.results(asked.sql or "", names):
-                if last is not None:
+            for last in lake.results(script, names):
+                left -= 1
+                if left:
                     display(last)
-                last = result
         name = asked.given.get("out")
         if name is None or last is None:
             return last
@@ -87,17 +89,17 @@ class Notebook:
         return None
 
 
-def _connected(asked: Line, shell: Any) -> Lake:
+def _connected(asked: Line, path: str, shell: Any) -> Lake:
     from lakelite.interfaces.dbapi import connect
     from lakelite.model import DEFAULT_LEVEL
 
-    given, path = asked.given, asked.path or ""
+    given = asked.given
     read_only = "read-only" in given
     connection = connect(
         path,
         autocommit=True,
         read_only=read_only,
-        create=not (read_only or "no-create" in given) or path == ":memory:",
+        create=not (read_only or "no-create" in given) or path == TEMPORARY,
         branch=given.get("branch", "main"),
         author=given.get("author"),
         isolation=given.get("isolation", DEFAULT_LEVEL),

@@ -15,9 +15,10 @@ from lakelite.language.tokens import folded
 from lakelite.mapping.names import did_you_mean
 
 NEWEST = "newest"
+TEMPORARY = ":memory:"
 USAGE = """\
 %lake                      where one is
-%lake PATH                 opens a lake, and makes it if it is not there; :memory: is a temporary one
+%lake PATH                 opens a lake, and makes it if it is not there; :memory: is a temporary one, :name a variable of Python's
       --read-only          refuses every change        --no-create  refuses a lake that is not there
       --at N               reads version N             --branch B   works on a branch
       --author NAME        goes with every version     --isolation LEVEL

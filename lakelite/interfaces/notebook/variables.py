@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from lakelite.errors import ProgrammingError
+from lakelite.interfaces.notebook.options import TEMPORARY
 from lakelite.mapping.names import did_you_mean
 
 _NAMED = re.compile(r"[:$]([^\W\d]\w*)")
@@ -17,14 +19,33 @@ def parameters_in(script: str, names: Mapping[str, Any]) -> dict[str, Any]:
     return {name: names[name] for name in _NAMED.findall(script) if name in names}
 
 
+def path_in(path: str, names: Mapping[str, Any]) -> str:
+    """A path as it stands, or that in the variable of a `:name`. ProgrammingError: there is no such variable, or it holds no path."""
+    if path == TEMPORARY or not path.startswith(":") or not path[1:].isidentifier():
+        return path
+    if path[1:] not in names:
+        raise ProgrammingError(_missing(path[1:]), hint=_near(path[1:], names))
+    value = names[path[1:]]
+    if not isinstance(value, str | os.PathLike):
+        raise ProgrammingError(f"the variable {path[1:]} holds no path, but a value of the type {type(value).__name__}")
+    return os.fsdecode(value)
+
+
 def explain_missing(error: ProgrammingError, script: str, names: Mapping[str, Any]) -> None:
     """Where a parameter was an error since there is no variable of that name, the error says so."""
     missing = next((name for name in _NAMED.findall(script) if name not in names and _is_about(error, name)), None)
     if missing is not None:
-        known = [name for name in names if not name.startswith("_")]
-        error.message = f"there is no variable {missing} in Python for the parameter"
+        error.message = _missing(missing)
         error.args = (error.message,)
-        error.hint = did_you_mean(missing, known, f"{missing} = … in a cell makes it")
+        error.hint = _near(missing, names)
+
+
+def _missing(name: str) -> str:
+    return f"there is no variable {name} in Python, which :{name} would be"
+
+
+def _near(name: str, names: Mapping[str, Any]) -> str | None:
+    return did_you_mean(name, [one for one in names if not one.startswith("_")], f"{name} = … makes it")
 
 
 def _is_about(error: ProgrammingError, name: str) -> bool:

@@ -31,7 +31,7 @@ class Interrupted(KeyboardInterrupt):
     """The stop button: the statement was cancelled and undone, and the session goes on."""
 
     def __str__(self) -> str:
-        return "interrupted: the statement was undone, and the session goes on"
+        return "the statement was undone, and the session goes on"
 
 
 @dataclass(frozen=True, slots=True)
