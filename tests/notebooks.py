@@ -62,4 +62,8 @@ def notebook(directory: Path, monkeypatch: Any) -> Iterator[Cells]:
 
 def parsed(html: str) -> Any:
     """The tree of a fragment of HTML; an error for what is malformed."""
-    return HTMLParser(strict=True, namespaceHTMLElements=False).parseFragment(html)
+    tree = HTMLParser(strict=True, namespaceHTMLElements=False).parseFragment(html)
+    for one in tree.iter():
+        if isinstance(one.tag, str):
+            one.tag = one.tag.rpartition("}")[2]  # SVG has a namespace
+    return tree

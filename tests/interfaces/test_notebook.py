@@ -216,7 +216,7 @@ def test_tables_of_python_are_tables_of_sql(cells: Cells) -> None:
 
 def test_the_result_of_a_cell_becomes_a_variable(cells: Cells) -> None:
     assert cells("%%lake --out found\nSELECT 'a' AS x UNION ALL SELECT 'b' ORDER BY x") is None
-    assert cells.said.startswith("found is a pandas DataFrame: 1 columns, 2 rows, ")
+    assert cells.said.startswith("found is a pandas DataFrame: 1 column, 2 rows, ")
     assert type(cells["found"]).__module__.startswith("pandas")
     assert values(cells("%lake SELECT max(x) AS last FROM found")) == [("b",)]
     cells("%lake --out found --as pl SELECT 1 AS a")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from lakelite.interfaces.commands.command import Asking, steady
 from lakelite.interfaces.commands.look import of_table
+from lakelite.interfaces.notebook.html import counted
 from lakelite.interfaces.notebook.svg import Picture, drawing, element, label, title
 
 MOST_BARS = 60
@@ -30,7 +31,9 @@ class Fragment:
 
     def __str__(self) -> str:
         of = f", {self.partition}" if self.partition else ""
-        return f"{_rows(self.rows)}, {_share(self.deleted, self.rows)} deleted, {_size(self.bytes)}, {self.storage}, version {self.since}{of}"
+        return (
+            f"{counted(self.rows, 'row')}, {_share(self.deleted, self.rows)} deleted, {_size(self.bytes)}, {self.storage}, version {self.since}{of}"
+        )
 
 
 def picture(lake: Asking, table: str) -> Picture:
@@ -60,7 +63,7 @@ def drawn(table: str, fragments: Sequence[Fragment]) -> Picture:
 
 def _summary(fragments: Sequence[Fragment]) -> str:
     rows, deleted, size = (sum(getattr(one, of) for one in fragments) for of in ("rows", "deleted", "bytes"))
-    return f"{len(fragments):,} fragment{'' if len(fragments) == 1 else 's'}, {_rows(rows - deleted)}, {deleted:,} deleted, {_size(size)}"
+    return f"{counted(len(fragments), 'fragment')}, {counted(rows - deleted, 'row')}, {deleted:,} deleted, {_size(size)}"
 
 
 def _bar(one: Fragment, top: float, most: int) -> str:
@@ -76,10 +79,6 @@ def _bar(one: Fragment, top: float, most: int) -> str:
         element("rect", x=f"{LEFT_PX + length - gone:g}", width=f"{gone:g}", fill="url(#lakelite-hatch)", **box) if gone else "",
         label(str(one), LEFT_PX + BAR_PX + 10, middle),
     )
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} row{'' if count == 1 else 's'}"
 
 
 def _share(part: int, whole: int) -> str:

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from lakelite.errors import InterfaceError
 from lakelite.interfaces.commands.command import Asking, steady
+from lakelite.interfaces.notebook.html import counted
 from lakelite.interfaces.notebook.svg import Picture, drawing, element, label, title, words
 from lakelite.interfaces.values import elide, visible
 
@@ -86,7 +87,7 @@ def drawn(history: History) -> Picture:
     left = LEFT_PX + LANE_PX * len(lanes)
     edges = [line for one in history.versions for line in _edges(one, places, bottom)]
     points = [_point(one, places[one.number], left, history) for one in history.versions]
-    name = f"the newest {len(points)} version{'' if len(points) == 1 else 's'} of the lake, on {len(lanes)} branch{'' if len(lanes) == 1 else 'es'}"
+    name = f"the newest {counted(len(points), 'version')} of the lake, on {len(lanes)} branch{'' if len(lanes) == 1 else 'es'}"
     svg = drawing(name, left + TEXT_PX, bottom, *edges, *points)
     return Picture(svg, "\n".join([name, *(f"  {_head(one, history)}" for one in history.versions)]))
 

@@ -84,7 +84,7 @@ def _body(shown: Shown) -> Iterable[str]:
     for row in shown.rows.first:
         yield _row(row, places, shown)
     if shown.rows.hidden:
-        yield f'<tr><td class="gap" colspan="{len(places)}">… {_counted(shown.rows.hidden, "row")} not shown …</td></tr>\n'
+        yield f'<tr><td class="gap" colspan="{len(places)}">… {counted(shown.rows.hidden, "row")} not shown …</td></tr>\n'
     for row in shown.rows.last:
         yield _row(row, places, shown)
 
@@ -109,9 +109,9 @@ def _cut(value: str, shown: Shown) -> str:
 
 
 def _caption(shown: Shown) -> str:
-    left_out = [f"{_counted(shown.rows.hidden, 'row')} not shown"] if shown.rows.hidden else []
+    left_out = [f"{counted(shown.rows.hidden, 'row')} not shown"] if shown.rows.hidden else []
     more = len(shown.columns) - SHOWN_COLUMNS
-    left_out += [f"{_counted(more, 'column')} not shown"] if more > 0 and not shown.is_whole else []
+    left_out += [f"{counted(more, 'column')} not shown"] if more > 0 and not shown.is_whole else []
     left_out += ["long values are cut"] if _has_long(shown) else []
     return shown.outcome + (f"\n{'; '.join(left_out)}: {shown.see_all}" if left_out else "")
 
@@ -122,5 +122,6 @@ def _has_long(shown: Shown) -> bool:
     return not shown.is_whole and any(len(plain(v, k)) > SHOWN_CHARACTERS for row in rows for v, k in zip(row, kinds, strict=True))
 
 
-def _counted(count: int, what: str) -> str:
+def counted(count: int, what: str) -> str:
+    """A number of things, in words."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -12,6 +12,7 @@ from lakelite.interfaces import scope
 from lakelite.interfaces.commands.command import table_of
 from lakelite.interfaces.commands.past import rows_changed, tables_changed
 from lakelite.interfaces.entry import MAIN
+from lakelite.interfaces.notebook.html import counted
 from lakelite.interfaces.notebook.line import Draw, ProgressLine
 from lakelite.interfaces.notebook.options import TEMPORARY
 from lakelite.interfaces.notebook.result import Result
@@ -94,5 +95,5 @@ class Lake:
         place = "a temporary lake" if self.path == TEMPORARY else f"lake {os.fspath(Path(self.path))}"
         branch = "" if connection.branch == MAIN else f", branch {connection.branch}"
         at = f"version {version}" + (" (pinned: nothing can be changed)" if pinned is not None else "")
-        counts = f"{tables} table{'' if tables == 1 else 's'}" + (f", {views} view{'' if views == 1 else 's'}" if views else "")
+        counts = counted(tables, "table") + (f", {counted(views, 'view')}" if views else "")
         return f"{place}{branch}: {at}, {counts}" + (", a transaction is open" if connection.in_transaction else "")

@@ -11,6 +11,7 @@ from IPython.core.magic import needs_local_scope, no_var_expand
 from IPython.display import display
 
 from lakelite.errors import InterfaceError, ProgrammingError
+from lakelite.interfaces.notebook.html import counted
 from lakelite.interfaces.notebook.lake import Lake
 from lakelite.interfaces.notebook.line import drawing
 from lakelite.interfaces.notebook.options import TEMPORARY, USAGE, Line, read_cell, read_line, version_of
@@ -85,7 +86,7 @@ class Notebook:
             return last
         made, what = {"df": (last.df, "pandas DataFrame"), "pl": (last.pl, "Polars DataFrame"), "arrow": (last.to_arrow, "pyarrow Table")}[asked.kind]
         self.shell.user_ns[name] = made()
-        print(f"{name} is a {what}: {len(last.columns or ()):,} columns, {last.outcome}")
+        print(f"{name} is a {what}: {counted(len(last.columns or ()), 'column')}, {last.outcome}")
         return None
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from keyword import iskeyword
 
 from lakelite.errors import ProgrammingError
 from lakelite.interfaces.repl.words import STATEMENTS
@@ -122,6 +123,7 @@ def _checked(line: Line, allowed: Iterable[str], where: str) -> Line:
         raise ProgrammingError(f"--as takes df, pl or arrow, not {line.kind}", hint=did_you_mean(line.kind, _KINDS))
     if "as" in line.given and "out" not in line.given:
         raise ProgrammingError("--as says what --out makes: a variable is missing", hint="--out df --as pl")
-    if not line.given.get("out", "_").isidentifier():
-        raise ProgrammingError(f"--out takes the name of a variable, not {line.given['out']}")
+    name = line.given.get("out", "_")
+    if not name.isidentifier() or iskeyword(name):
+        raise ProgrammingError(f"--out takes the name of a variable, not {name}")
     return line

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakelite.errors import ProgrammingError
 from lakelite.interfaces.commands.command import Held
+from lakelite.interfaces.notebook.html import counted
 from lakelite.interfaces.notebook.kept import kept, of_rows
 from lakelite.interfaces.notebook.line import ProgressLine
 from lakelite.interfaces.notebook.result import Outcome, Result
@@ -68,7 +69,7 @@ class Work:
         begin = time.perf_counter()
         held = work()
         rows = of_rows(tuple(held.columns), held.left)
-        return Result(Outcome(f"{rows.count:,} row{'' if rows.count == 1 else 's'}", None, (), (), time.perf_counter() - begin), rows)
+        return Result(Outcome(counted(rows.count, "row"), None, (), (), time.perf_counter() - begin), rows)
 
     def supervise(self, work: Callable[[], _Done]) -> _Done:
         """Does `work` on a thread while this one listens; Interrupted: it was asked to stop, and has."""
