@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,8 @@ import lakelite
 from lakelite.interfaces.notebook import line
 from lakelite.interfaces.notebook.lake import Lake
 from lakelite.interfaces.notebook.magic import Notebook
+from lakelite.interfaces.notebook.result import Result
+from lakelite.interfaces.notebook.svg import Picture
 
 
 @pytest.fixture(scope="module")
@@ -348,6 +351,17 @@ def test_names_are_completed_in_cells_and_lines_of_sql(cells: Cells) -> None:
 
 
 # In and out.
+
+
+def test_the_cells_of_the_readme(cells: Cells) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    (block,) = re.findall(r"^```ipython\n(.*?)^```$", readme, re.DOTALL | re.MULTILINE)
+    cells("%unload_ext lakelite")
+    cells("import os\nos.mkdir('readme')\nos.chdir('readme')")
+    found = [cells(cell.strip()) for cell in block.split("\n\n")]
+    cells("%lake :memory:\nos.chdir('..')")
+    assert [values(one) for one in found if isinstance(one, Result)] == [[("washer", 10), ("bolt", 40), ("nut", 70)], [("bolt",), ("nut",)], [(50,)]]
+    assert isinstance(found[-1], Picture)
 
 
 def test_it_is_loaded_once_and_taken_out_again(cells: Cells) -> None:
