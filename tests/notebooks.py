@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from html5lib import HTMLParser
@@ -50,7 +52,8 @@ def notebook(directory: Path, monkeypatch: Any) -> Iterator[Cells]:
     config = Config()
     config.HistoryManager.enabled = False
     config.InteractiveShell.colors = "nocolor"
-    shell = InteractiveShell.instance(config=config)
+    monkeypatch.setattr(sys, "path", [*sys.path])  # a shell adds to it
+    shell = InteractiveShell.instance(config=config, user_module=ModuleType("cells"))  # and would take the place of __main__
     try:
         cells = Cells(shell)
         cells("%load_ext lakelite")
@@ -58,6 +61,11 @@ def notebook(directory: Path, monkeypatch: Any) -> Iterator[Cells]:
         cells("%unload_ext lakelite")
     finally:
         InteractiveShell.clear_instance()
+
+
+def values(result: Any) -> list[tuple[Any, ...]]:
+    """The rows of a result."""
+    return [tuple(row.values()) for row in result.to_arrow().to_pylist()]
 
 
 def parsed(html: str) -> Any:

@@ -2,54 +2,14 @@
 
 from __future__ import annotations
 
-import re
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from IPython.core.completer import provisionalcompleter
-from notebooks import Cells, notebook
+from notebooks import Cells, values
 
-import lakelite
-from lakelite.interfaces.notebook import line
 from lakelite.interfaces.notebook.lake import Lake
-from lakelite.interfaces.notebook.magic import Notebook
-from lakelite.interfaces.notebook.result import Result
-from lakelite.interfaces.notebook.svg import Picture
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cells]:
-    with pytest.MonkeyPatch.context() as patch, notebook(tmp_path_factory.mktemp("notebook"), patch) as cells:
-        cells("%lake shop.lake --author ann")
-        cells("%%lake\nCREATE TABLE stock (item VARCHAR, amount INTEGER);\nINSERT INTO stock VALUES ('bolt', 40), ('nut', 70), ('washer', 10)")
-        yield cells
-
-
-@pytest.fixture
-def cells(shared: Cells) -> Iterator[Cells]:
-    """The notebook, with the lake open and no transaction; what a test does to the lake stays."""
-    lake = shared.shell._lakelite_notebook.lake
-    if lake is None or lake.path != "shop.lake":
-        shared("%lake shop.lake --author ann")
-    yield shared
-    lake = shared.shell._lakelite_notebook.lake
-    if lake is not None and lake.connection.in_transaction:
-        shared("%lake ROLLBACK")
-
-
-@pytest.fixture
-def bob(shared: Cells) -> Iterator[Any]:
-    with lakelite.connect("shop.lake", author="bob", autocommit=True) as con:
-        yield con
-
-
-def values(result: Any) -> list[tuple[Any, ...]]:
-    return [tuple(row.values()) for row in result.to_arrow().to_pylist()]
-
 
 # Opening, and where one is.
 
@@ -273,109 +233,3 @@ def test_what_came_between_versions(cells: Cells) -> None:
     assert "goes forward" in cells.fails("lake.diff(2, 1)")
     assert "a version is a whole number" in cells.fails("lake.diff(1, '2')")
     assert "takes the name of a table" in cells.fails("lake.diff(1, 2, 'a; b')")
-
-
-# The kernel's stop button, and how far it is.
-
-ENDLESS = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE a.range + b.range = 7"
-
-
-def test_the_stop_button_cancels_the_statement_and_keeps_the_session(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
-    cells("%%lake\nBEGIN;\nINSERT INTO stock VALUES ('kept', 1)")
-    monkeypatch.setattr(line.ProgressLine, "tick", lambda self: signal.raise_signal(signal.SIGINT))
-    assert cells.fails(f"%lake {ENDLESS}") == "Interrupted: the statement was undone, and the session goes on\n"
-    assert cells.fails(f"try:\n    lake.sql({ENDLESS!r})\nexcept Exception:\n    pass").startswith("Interrupted: "), "it is a KeyboardInterrupt"
-    monkeypatch.undo()
-    assert values(cells("%lake SELECT count(*) AS n FROM stock WHERE item = 'kept'")) == [(1,)]
-
-
-def test_the_stop_button_pressed_again_and_again_ends_no_kernel(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
-    pressed = []
-
-    def press(*_: object) -> None:
-        pressed.append(1)
-        if len(pressed) < 6:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(line.ProgressLine, "tick", press)
-    monkeypatch.setattr(cells["lake"].connection, "interrupt", lambda: (press(), type(cells["lake"].connection).interrupt(cells["lake"].connection)))
-    assert cells.fails(f"%lake {ENDLESS}").startswith("Interrupted: ")
-    assert len(pressed) >= 6
-
-
-def test_a_line_says_how_far_it_is_and_is_gone_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: list[str] = []
-    asked = iter([None, 20.0, 20.0])
-    bar = line.ProgressLine(drawn.append, lambda: next(asked))
-    bar.begin()
-    bar.tick()
-    assert drawn == [], "not in the first second"
-    monkeypatch.setattr(line, "SHOWN_AFTER_S", 0.0)
-    monkeypatch.setattr(line.time, "monotonic", lambda: bar._since + 4)
-    for _ in range(3):
-        bar.tick()
-    bar.rows(50, 100)
-    bar.tick()
-    bar.end()
-    bar.end()
-    assert drawn == [
-        "running for 4 s", "[####----------------] 20 % after 4 s, about 16 s left", "[##########----------] 50 of 100 rows", "",
-    ]  # fmt: skip
-
-
-def test_the_line_is_an_output_of_the_cell_that_is_written_anew(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cells.shell, "kernel", object(), raising=False)
-    draw = line.drawing(cells.shell)
-    cells.shell.user_ns["draw"] = draw
-    cells("draw('half')\ndraw('more')\ndraw('')\ndraw('again')")
-    assert [one["text/plain"] for one in cells.shown] == ["half", "more", "", "again"]
-    monkeypatch.delattr(cells.shell, "kernel")
-    assert not hasattr(line.drawing(cells.shell), "_handle")
-
-
-# Completion.
-
-
-def completed(cells: Cells, text: str) -> list[str]:
-    before = text.partition("|")[0]
-    with provisionalcompleter():
-        return [one.text for one in cells.shell.Completer.completions(text.replace("|", ""), len(before))]
-
-
-def test_names_are_completed_in_cells_and_lines_of_sql(cells: Cells) -> None:
-    assert completed(cells, "%%lake\nSELECT am| FROM stock") == ["amount"]
-    assert completed(cells, "%%lake --at 1\nSELECT 1;\nSELECT * FROM sto|") == ["stock"]
-    assert completed(cells, "x = 1\n%lake SELECT s.it| FROM stock s") == ["item"]
-    assert "stock" not in completed(cells, "sto|"), "outside of SQL nothing is offered"
-    assert "amount" not in completed(cells, "%%time\nSELECT am|")
-
-
-# In and out.
-
-
-def test_the_cells_of_the_readme(cells: Cells) -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
-    (block,) = re.findall(r"^```ipython\n(.*?)^```$", readme, re.DOTALL | re.MULTILINE)
-    cells("%unload_ext lakelite")
-    cells("import os\nos.mkdir('readme')\nos.chdir('readme')")
-    found = [cells(cell.strip()) for cell in block.split("\n\n")]
-    cells("%lake :memory:\nos.chdir('..')")
-    assert [values(one) for one in found if isinstance(one, Result)] == [[("washer", 10), ("bolt", 40), ("nut", 70)], [("bolt",), ("nut",)], [(50,)]]
-    assert isinstance(found[-1], Picture)
-
-
-def test_it_is_loaded_once_and_taken_out_again(cells: Cells) -> None:
-    shell = cells.shell
-    lakelite.load_ipython_extension(shell)
-    assert isinstance(shell._lakelite_notebook, Notebook)
-    lake = cells["lake"]
-    matchers = len(shell.Completer.custom_matchers)
-    cells("%unload_ext lakelite")
-    assert "closed" in repr(lake)
-    assert "lake" not in shell.user_ns
-    assert len(shell.Completer.custom_matchers) == matchers - 1
-    assert "lake" not in shell.magics_manager.magics["cell"]
-    assert "Traceback" in cells.fails("import lakelite\nlakelite.connect(1)")
-    lakelite.unload_ipython_extension(shell)
-    cells("%load_ext lakelite")
-    assert "%%lake" in (cells("%lake --help"), cells.said)[1]

@@ -20,6 +20,7 @@ from lakelite.interfaces.notebook.work import Work
 
 if TYPE_CHECKING:
     from lakelite.interfaces.dbapi import Connection
+    from lakelite.interfaces.notebook.commands import Output
     from lakelite.interfaces.notebook.svg import Picture
     from lakelite.parameters import Parameters
 
@@ -46,14 +47,14 @@ class Lake:
 
     def _one(self, text: str, names: Mapping[str, Any] = NO_NAMES, parameters: Parameters = None) -> Result:
         """The result of the last statement."""
-        found = list(self.results(text, names, parameters))
+        found = list(self._work.results(text, names, parameters))
         if not found:
             raise InterfaceError("there is no statement in the text")
         return found[-1]
 
-    def results(self, text: str, names: Mapping[str, Any], parameters: Parameters = None) -> Iterator[Result]:
-        """What each statement gave; each runs when it is asked for. `names`: the variables that SQL can use."""
-        return self._work.results(text, names, parameters)
+    def steps(self, text: str, names: Mapping[str, Any]) -> tuple[int, Iterator[list[Output]]]:
+        """How many statements and dot commands a cell has, and what each gives when it is asked for. `names`: the variables that SQL can use."""
+        return self._work.steps(text, names)
 
     def diff(self, older: int, newer: int, table: str | None = None) -> Result:
         """What came between two versions: how many rows of each table, or the rows of one. `table`: as it is written in SQL."""

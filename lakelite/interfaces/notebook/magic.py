@@ -11,13 +11,14 @@ from IPython.core.magic import needs_local_scope, no_var_expand
 from IPython.display import display
 
 from lakelite.errors import InterfaceError, ProgrammingError
+from lakelite.interfaces.notebook.commands import Output
 from lakelite.interfaces.notebook.html import counted
 from lakelite.interfaces.notebook.lake import Lake
 from lakelite.interfaces.notebook.line import drawing
 from lakelite.interfaces.notebook.options import TEMPORARY, USAGE, Line, read_cell, read_line, version_of
 from lakelite.interfaces.notebook.result import Result
 from lakelite.interfaces.notebook.variables import path_in
-from lakelite.language.tokens import shown_name, split_script
+from lakelite.language.tokens import shown_name
 
 NAME = "lake"
 _NO_LAKE = "no lake is open"
@@ -33,7 +34,7 @@ class Notebook:
 
     @no_var_expand
     @needs_local_scope
-    def magic(self, line: str, cell: str | None = None, local_ns: Mapping[str, Any] | None = None) -> Lake | Result | None:
+    def magic(self, line: str, cell: str | None = None, local_ns: Mapping[str, Any] | None = None) -> Lake | Output | None:
         """Opens a lake and runs SQL; %lake --help says how."""
         asked = read_line(line) if cell is None else read_cell(line, cell)
         if "help" in asked.given:
@@ -47,11 +48,11 @@ class Notebook:
 
     def close(self) -> None:
         """Closes the lake that is open, and takes its name out of the shell."""
-        if self.lake is not None:
-            self.lake.close()
-            if self.shell.user_ns.get(NAME) is self.lake:
+        lake, self.lake = self.lake, None
+        if lake is not None:
+            if self.shell.user_ns.get(NAME) is lake:
                 del self.shell.user_ns[NAME]
-        self.lake = None
+            lake.close()
 
     def _opened(self) -> Lake:
         if self.lake is None:
@@ -71,23 +72,29 @@ class Notebook:
             print(f"note: your variable {NAME} stays what it is: name = %lake {asked.path} gives the lake another name")
         return opened
 
-    def _run(self, lake: Lake, asked: Line, names: Mapping[str, Any]) -> Result | None:
-        """Shows what each statement gave; that of the last one is the value of the cell, or goes where --out says."""
-        script = asked.sql or ""
-        last: Result | None = None
-        left = sum(1 for _ in split_script(script))
+    def _run(self, lake: Lake, asked: Line, names: Mapping[str, Any]) -> Output | None:
+        """Shows what each statement gave, at once; what the last one gave is the value of the cell, or goes where --out says."""
+        last: Output | None = None
+        left, steps = lake.steps(asked.sql or "", names)
         with _at(lake, asked.given.get("at")):
-            for last in lake.results(script, names):
+            for outputs in steps:
                 left -= 1
-                if left:
-                    display(last)
+                shown = outputs if left else outputs[:-1]
+                for one in shown:
+                    display(one)
+                last = None if left or not outputs else outputs[-1]
         name = asked.given.get("out")
         if name is None or last is None:
             return last
+        if not isinstance(last, Result):
+            raise InterfaceError("what the cell gave last is no result")
+        self._keep(name, last, asked)
+        return None
+
+    def _keep(self, name: str, last: Result, asked: Line) -> None:
         made, what = {"df": (last.df, "pandas DataFrame"), "pl": (last.pl, "Polars DataFrame"), "arrow": (last.to_arrow, "pyarrow Table")}[asked.kind]
         self.shell.user_ns[name] = made()
         print(f"{name} is a {what}: {counted(len(last.columns or ()), 'column')}, {last.outcome}")
-        return None
 
 
 def _connected(asked: Line, path: str, shell: Any) -> Lake:

@@ -1,6 +1,7 @@
 """What is typed behind `%lake` and `%%lake`: options, then a path or one line of SQL. Pure functions.
 
-A line is SQL where it begins with a word that begins a statement; a lake that is called so is opened as ./commit, or in quotes.
+A line is SQL where it begins with a word that begins a statement, and a dot command where it begins as one; a lake that is called so is
+opened as ./commit, or in quotes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ USAGE = """\
       --author NAME        goes with every version     --isolation LEVEL
 %lake --at N, --branch B   the same for the lake that is open; --at newest ends it
 %lake SELECT …             runs one line of SQL
-%%lake                     runs the statements of a cell; :name is a variable of Python's
+%%lake                     runs the statements and dot commands of a cell; :name is a variable of Python's
       --out df             the result of the last one becomes the variable df: a pandas DataFrame, or with
       --as pl|arrow        a Polars DataFrame, a pyarrow Table
       --at N               the cell reads version N"""
@@ -38,6 +39,7 @@ _OF_SQL = frozenset(("at", "out", "as"))
 _KINDS = ("df", "pl", "arrow")
 _OPTION = re.compile(r"--([A-Za-z][\w-]*)(=?)")
 _WORD = re.compile(r"'([^']*)'|\"([^\"]*)\"|(\S+)")
+_COMMAND = re.compile(r"[.\\][A-Za-z?]+(?:[\s;]|$)")
 _FIRST = re.compile(r"[A-Za-z]+\b")
 
 
@@ -87,7 +89,9 @@ def version_of(text: str) -> int | None:
 
 
 def _is_statement(text: str) -> bool:
-    """Whether it is SQL rather than a path."""
+    """Whether it is SQL, or a dot command, rather than a path."""
+    if _COMMAND.match(text):
+        return True
     word = _FIRST.match(text)
     behind = text[word.end() : word.end() + 1] if word else ""
     return word is not None and word[0].upper() in STATEMENTS and (not behind or behind.isspace() or behind in ";(*'\"")

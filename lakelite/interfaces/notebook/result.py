@@ -42,6 +42,16 @@ class Outcome:
         return message("\n".join([visible(line), *(f"note: {note}" for note in self.notes)]))
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Text that is no result, as a dot command says it."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return message(self.text)
+
+
 class Result(Exports):
     """What a statement gave. `.df()`, `.pl()`, `.to_arrow()` and any Arrow consumer take all its rows, as often as wanted.
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lakelite.errors import ProgrammingError
+from lakelite.interfaces.commands.command import path_of
 from lakelite.interfaces.notebook.options import TEMPORARY
 from lakelite.mapping.names import did_you_mean
 
@@ -20,9 +21,9 @@ def parameters_in(script: str, names: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def path_in(path: str, names: Mapping[str, Any]) -> str:
-    """A path as it stands, or that in the variable of a `:name`. ProgrammingError: there is no such variable, or it holds no path."""
+    """A path with the home directory for `~`, or that in the variable of a `:name`. ProgrammingError: there is none, or it holds no path."""
     if path == TEMPORARY or not path.startswith(":") or not path[1:].isidentifier():
-        return path
+        return str(path_of(path))
     if path[1:] not in names:
         raise ProgrammingError(_missing(path[1:]), hint=_near(path[1:], names))
     value = names[path[1:]]

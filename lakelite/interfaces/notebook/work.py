@@ -7,12 +7,15 @@ parameter is looked up in the names that the caller gives. Never shows a result.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakelite.errors import ProgrammingError
+from lakelite.interfaces.commands import Script, separated
 from lakelite.interfaces.commands.command import Held
+from lakelite.interfaces.notebook.commands import Commands, Output
 from lakelite.interfaces.notebook.html import counted
 from lakelite.interfaces.notebook.kept import kept, of_rows
 from lakelite.interfaces.notebook.line import ProgressLine
@@ -20,6 +23,7 @@ from lakelite.interfaces.notebook.result import Outcome, Result
 from lakelite.interfaces.notebook.variables import explain_missing, parameters_in
 from lakelite.interfaces.render import Row
 from lakelite.interfaces.runner import supervised, what_it_did
+from lakelite.language.tokens import split_script
 
 if TYPE_CHECKING:
     from lakelite.interfaces.dbapi import Connection, Cursor
@@ -59,6 +63,29 @@ class Work:
             if result is None:
                 return
             yield result
+
+    def steps(self, script: str, names: Mapping[str, Any]) -> tuple[int, Iterator[list[Output]]]:
+        """How many statements and dot commands there are, and what each of them gives; each runs when it is asked for."""
+        found = separated(script)
+        return sum(1 for _ in split_script(found.sql)) + len(found.commands), self._steps(found, names)
+
+    def _steps(self, found: Script, names: Mapping[str, Any]) -> Iterator[list[Output]]:
+        statements, left = self.results(found.sql, names), deque(found.commands)
+        ran = 0
+        while True:
+            while left and left[0][0] == ran:
+                yield self._obeyed(left.popleft()[1])
+            result = next(statements, None)
+            if result is None:
+                return
+            ran += 1
+            yield [result]
+
+    def _obeyed(self, line: str) -> list[Output]:
+        try:
+            return Commands(self.connection).obey(line)
+        except KeyboardInterrupt:
+            raise Interrupted from None
 
     def rows(self, script: str) -> list[Row]:
         """The rows of a small result of ours."""
