@@ -49,6 +49,7 @@ def test_dot_commands_fail_as_statements_do(cells: Cells) -> None:
         )
     Path("script.sql").write_text("SELECT 1 AS a;\nSELECT nope")
     assert 'column "nope" does not exist' in cells.fails("%lake .read script.sql")
+    assert len(cells.shown) == 1, "what came before the error is shown"
 
 
 def test_the_stop_button_reaches_a_dot_command(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lakelite.errors import NotSupportedError
@@ -32,15 +33,17 @@ class Commands:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def obey(self, line: str) -> list[Output]:
-        """What a command gives. Raises an error of lakelite's, or KeyboardInterrupt."""
+    def obey(self, line: str) -> Iterator[list[Output]]:
+        """What a command gives; before it raises an error of lakelite's, or KeyboardInterrupt, what it gave until then."""
         name = line.partition(" ")[0].rstrip(";")
         if name not in _HERE and name in dict(command_candidates()):
             raise NotSupportedError(f"{name} is not there in a notebook", hint=f"there are: {', '.join(sorted(_HERE))}")
         gathered = _Gathered()
-        if obey(line, _Obedient(self._connection, gathered)) == INTERRUPTED:
-            raise KeyboardInterrupt
-        return gathered.end()
+        try:
+            if obey(line, _Obedient(self._connection, gathered)) == INTERRUPTED:
+                raise KeyboardInterrupt
+        finally:
+            yield gathered.end()
 
 
 class _Gathered(Display):

@@ -76,13 +76,17 @@ class Notebook:
         """Shows what each statement gave, at once; what the last one gave is the value of the cell, or goes where --out says."""
         last: Output | None = None
         left, steps = lake.steps(asked.sql or "", names)
-        with _at(lake, asked.given.get("at")):
-            for outputs in steps:
-                left -= 1
-                shown = outputs if left else outputs[:-1]
-                for one in shown:
-                    display(one)
-                last = None if left or not outputs else outputs[-1]
+        try:
+            with _at(lake, asked.given.get("at")):
+                for outputs in steps:
+                    left -= 1
+                    last = outputs.pop() if outputs and not left else None
+                    for one in outputs:
+                        display(one)
+        except BaseException:
+            if last is not None:  # a command that gave something, and failed then
+                display(last)
+            raise
         name = asked.given.get("out")
         if name is None or last is None:
             return last

@@ -74,16 +74,16 @@ class Work:
         ran = 0
         while True:
             while left and left[0][0] == ran:
-                yield self._obeyed(left.popleft()[1])
+                yield from self._obeyed(left.popleft()[1])
             result = next(statements, None)
             if result is None:
                 return
             ran += 1
             yield [result]
 
-    def _obeyed(self, line: str) -> list[Output]:
+    def _obeyed(self, line: str) -> Iterator[list[Output]]:
         try:
-            return Commands(self.connection).obey(line)
+            yield from Commands(self.connection).obey(line)
         except KeyboardInterrupt:
             raise Interrupted from None
 
