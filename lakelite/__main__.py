@@ -127,7 +127,7 @@ def _standard_input() -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8-sig") if sys.stdin else ""
     except UnicodeDecodeError as error:
-        raise DataError(f"standard input is not UTF-8 text (byte {error.start})") from error
+        raise DataError(f"standard input is not UTF-8 text (byte {error.start})", hint="convert it first, such as with iconv -t UTF-8") from error
 
 
 def _level(text: str) -> str:

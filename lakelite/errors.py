@@ -42,11 +42,12 @@ class Error(Exception):
 
     sqlstate: str | None = None
     context: str | None = None
+    advice: str | None = None  # the hint of an error that is given none
 
     def __init__(self, message: str, *, hint: str | None = None, position: Position | None = None) -> None:
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self.hint = hint or self.advice
         self.position = position
 
     def within(self, script: str, start: int, number: int | None) -> None:
@@ -89,6 +90,7 @@ class InternalError(DatabaseError):
     """An invariant does not hold: a bug of lakelite, or a catalog that contradicts itself."""
 
     sqlstate = "XX000"
+    advice = "please report it with the statement that was run; CHECK LAKE tells whether the lake is damaged"
 
 
 class NotSupportedError(DatabaseError):

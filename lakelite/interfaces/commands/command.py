@@ -63,7 +63,7 @@ def words(command: str, argument: str, least: int, most: int, usage: str) -> lis
     try:
         found = shlex.split(argument)
     except ValueError as error:
-        raise ProgrammingError(f"{command} {argument}: {error}") from error
+        raise ProgrammingError(f"{command} {argument}: {error}", hint="close each quote; a quote within a name stands after a backslash") from error
     if not least <= len(found) <= most:
         raise ProgrammingError(f"{command} takes {usage}", hint=f".help {command}")
     return found
@@ -74,7 +74,7 @@ def path_of(name: str) -> Path:
     try:
         return Path(name).expanduser()
     except RuntimeError as error:
-        raise ProgrammingError(f"{name}: {error}") from error
+        raise ProgrammingError(f"{name}: {error}", hint="write the whole path") from error
 
 
 def table_of(command: str, argument: str) -> str:
@@ -98,7 +98,7 @@ def number_of(command: str, argument: str) -> int:
 def switch_of(command: str, argument: str, now: bool) -> bool:
     """What `on`, `off` or nothing, which turns it over, makes of a switch."""
     if argument.lower() not in ("on", "off", ""):
-        raise ProgrammingError(f"{command} is on or off, not {argument}")
+        raise ProgrammingError(f"{command} is on or off, not {argument}", hint=f".help {command}")
     return not now if not argument else argument.lower() == "on"
 
 

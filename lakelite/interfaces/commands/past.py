@@ -87,7 +87,7 @@ def tables_changed(lake: Asking, older: int, newer: int) -> Held:
 
 def _check_order(older: int, newer: int) -> None:
     if older >= newer:
-        raise ProgrammingError(f"a diff goes forward, from an older version to a newer one, not from {older} to {newer}")
+        raise ProgrammingError(f"a diff goes forward, from an older version to a newer one, not from {older} to {newer}", hint="exchange the two")
 
 
 def _quoted(argument: str, usage: str) -> list[str]:

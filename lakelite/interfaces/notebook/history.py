@@ -58,7 +58,7 @@ class History:
 def picture(lake: Asking, count: int) -> Picture:
     """The newest `count` versions, of all branches. InterfaceError: it is no number of versions."""
     if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_VERSIONS:
-        raise InterfaceError(f"the number of versions is one from 1 to {MOST_VERSIONS}")
+        raise InterfaceError(f"the number of versions is one from 1 to {MOST_VERSIONS}", hint="lake.history_plot(20)")
     with steady(lake):
         versions = [Version(*row) for row in lake.rows(_VERSIONS.format(count))]
         carried = lake.rows(_CARRIED.format(versions[-1].number if versions else 0))

@@ -49,7 +49,7 @@ class Lake:
         """The result of the last statement."""
         found = list(self._work.results(text, names, parameters))
         if not found:
-            raise InterfaceError("there is no statement in the text")
+            raise InterfaceError("there is no statement in the text", hint="lake.sql('FROM t')")
         return found[-1]
 
     def steps(self, text: str, names: Mapping[str, Any]) -> tuple[int, Iterator[list[Output]]]:

@@ -91,7 +91,7 @@ class Notebook:
         if name is None or last is None:
             return last
         if not isinstance(last, Result):
-            raise InterfaceError("what the cell gave last is no result")
+            raise InterfaceError("what the cell gave last is text, and no result", hint="--out is for cells that end with a query")
         self._keep(name, last, asked)
         return None
 

@@ -84,7 +84,7 @@ def version_of(text: str) -> int | None:
     if folded(text) == NEWEST:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) < 20):
-        raise ProgrammingError(f"--at takes the number of a version, or {NEWEST}, not {text}")
+        raise ProgrammingError(f"--at takes the number of a version, or {NEWEST}, not {text}", hint="DESCRIBE HISTORY lists the versions")
     return int(text)
 
 
@@ -124,10 +124,10 @@ def _checked(line: Line, allowed: Iterable[str], where: str) -> Line:
         if name not in allowed and name != "help":
             raise ProgrammingError(f"--{name} means nothing {where}", hint="%lake --help says where it does")
     if line.kind not in _KINDS:
-        raise ProgrammingError(f"--as takes df, pl or arrow, not {line.kind}", hint=did_you_mean(line.kind, _KINDS))
+        raise ProgrammingError(f"--as takes df, pl or arrow, not {line.kind}", hint=did_you_mean(line.kind, _KINDS, "--out df --as pl"))
     if "as" in line.given and "out" not in line.given:
         raise ProgrammingError("--as says what --out makes: a variable is missing", hint="--out df --as pl")
     name = line.given.get("out", "_")
     if not name.isidentifier() or iskeyword(name):
-        raise ProgrammingError(f"--out takes the name of a variable, not {name}")
+        raise ProgrammingError(f"--out takes the name of a variable, not {name}", hint="--out df")
     return line

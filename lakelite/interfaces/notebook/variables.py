@@ -28,7 +28,8 @@ def path_in(path: str, names: Mapping[str, Any]) -> str:
         raise ProgrammingError(_missing(path[1:]), hint=_near(path[1:], names))
     value = names[path[1:]]
     if not isinstance(value, str | os.PathLike):
-        raise ProgrammingError(f"the variable {path[1:]} holds no path, but a value of the type {type(value).__name__}")
+        wrong = f"the variable {path[1:]} holds no path, but a value of the type {type(value).__name__}"
+        raise ProgrammingError(wrong, hint="a path is a str or a pathlib.Path")
     return os.fsdecode(value)
 
 
