@@ -219,6 +219,15 @@ def test_what_arrow_would_round_is_shown_exactly(cells: Cells) -> None:
     assert result.to_arrow().schema.field("c0").type == direct.schema.field("total").type, "to_arrow() is as ever"
 
 
+def test_moments_are_shown_in_the_time_zone_of_the_session(cells: Cells) -> None:
+    moment = "TIMESTAMPTZ '2026-01-01 12:00:00+00'"
+    result = cells(f"%%lake\nSET TimeZone = 'America/New_York';\nSELECT {moment} AS a, [{moment}] AS b, {{'c': {moment}}} AS c")
+    assert result._repr_html_().count("2026-01-01 07:00:00-05:00") == 3
+    assert str(result.to_arrow().schema.field("a").type) == "timestamp[us, tz=America/New_York]"
+    cells("%lake RESET TimeZone")
+    assert "2026-01-01 12:00:00+00:00" in cells(f"%lake SET TimeZone = 'UTC'\nx = %lake SELECT {moment} AS a\nx")._repr_html_()
+
+
 def test_a_cell_reads_an_older_version(cells: Cells) -> None:
     assert values(cells("%%lake --at 1\nSELECT count(*) AS n FROM stock")) == [(0,)]
     assert cells["lake"].connection.pinned_version is None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from lakelite.batches import uncomplaining
 from lakelite.interfaces.exchange import exact_table
 from lakelite.interfaces.render import Ends, Row
+from lakelite.model import literal
 from lakelite.results import Result
 from lakelite.storage import held
 
@@ -90,8 +91,18 @@ def _values(columns: Columns, table: pa.Table) -> list[Row]:
 
 
 def _reading(columns: Columns, table: pa.Table) -> duckdb.DuckDBPyConnection:
-    """A cursor whose open result are the rows, in the types that they had. (Names may be equal, so they are ours on the way.)"""
-    return held.show_arrow(_duckdb().cursor(), columns, table)
+    """A cursor whose open result are the rows, in the types and the time zone that they had."""
+    cursor = _duckdb().cursor()
+    zone = next(filter(None, map(_zone, table.schema.types)), None)
+    if zone is not None:
+        cursor.execute(f"SET TimeZone = {literal(zone)}")
+    return held.show_arrow(cursor, columns, table)
+
+
+def _zone(kind: pa.DataType) -> str | None:
+    """The time zone of the moments in a type, of which all have the same."""
+    inside = (kind.field(i).type for i in range(kind.num_fields))
+    return getattr(kind, "tz", None) or next(filter(None, map(_zone, inside)), None)
 
 
 def _duckdb() -> duckdb.DuckDBPyConnection:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lakelite.errors import InterfaceError
+from lakelite.errors import Error, InterfaceError
 from lakelite.interfaces import scope
 from lakelite.interfaces.commands.command import table_of
 from lakelite.interfaces.commands.past import rows_changed, tables_changed
@@ -17,6 +15,7 @@ from lakelite.interfaces.notebook.line import Draw, ProgressLine
 from lakelite.interfaces.notebook.options import TEMPORARY
 from lakelite.interfaces.notebook.result import Result
 from lakelite.interfaces.notebook.work import Work
+from lakelite.interfaces.values import visible
 
 if TYPE_CHECKING:
     from lakelite.interfaces.dbapi import Connection
@@ -85,16 +84,19 @@ class Lake:
         """Where one is: the lake, the branch, the version, what there is in it."""
         try:
             return self._described()
-        except InterfaceError:
-            return f"lake {self.path}, closed"
+        except Error as error:
+            return f"{self._place}: {error.message}"
+
+    @property
+    def _place(self) -> str:
+        return "a temporary lake" if self.path == TEMPORARY else f"lake {visible(self.path)}"
 
     def _described(self) -> str:
         connection = self.connection
         ((tables, views),) = self._work.rows(_HERE)
         pinned = connection.pinned_version
-        version = pinned if pinned is not None else next(iter(self._work.rows("DESCRIBE HISTORY LIMIT 1")), (0,))[0]
-        place = "a temporary lake" if self.path == TEMPORARY else f"lake {os.fspath(Path(self.path))}"
+        version = pinned if pinned is not None else self._work.rows("DESCRIBE HISTORY LIMIT 1")[0][0]
         branch = "" if connection.branch == MAIN else f", branch {connection.branch}"
         at = f"version {version}" + (" (pinned: nothing can be changed)" if pinned is not None else "")
         counts = counted(tables, "table") + (f", {counted(views, 'view')}" if views else "")
-        return f"{place}{branch}: {at}, {counts}" + (", a transaction is open" if connection.in_transaction else "")
+        return f"{self._place}{branch}: {at}, {counts}" + (", a transaction is open" if connection.in_transaction else "")
