@@ -22,6 +22,17 @@ from lakelite.interfaces.notebook.result import SEE_ALL
 from lakelite.interfaces.render import Ends
 from lakelite.interfaces.values import plain, visible
 
+OF_EVERY_TYPE = (
+    r"""true|1::tinyint|1::utinyint|-5::smallint|1::usmallint|1|1::uinteger|1::bigint|18446744073709551615::ubigint|"""
+    r"""170141183460469231731687303715884105727::hugeint|1::uhugeint|1.5::float|1.5::double|'nan'::double|'inf'::float|1.25::decimal(10,2)|"""
+    r"""12345678901234567890123456789012345678::decimal(38,0)|'x'|''|'a'::blob|'\x00\xff'::blob|date '2026-01-01'|date 'infinity'|"""
+    r"""time '12:00:00.5'|timetz '12:00:00+05:30'|timestamp '2026-01-01 12:00:00.123456'|timestamp_s '2026-01-01 12:00:00'|"""
+    r"""timestamp_ms '2026-01-01 12:00:00.5'|timestamp_ns '2026-01-01 12:00:00.123456789'|timestamp 'infinity'|"""
+    r"""interval '14 months 3 days 5 microseconds'|uuid '11111111-1111-1111-1111-111111111111'|'{"a": 1}'::json|[1,null,3]|[1,2]::integer[2]|"""
+    r"""{'a': 1, 'b': {'c': [uuid '11111111-1111-1111-1111-111111111111']}}|map {'k': 1::hugeint}|map {[1]: 2}|union_value(a := 1)|"""
+    r"""'a'::enum('a','b')|null|'101'::bit|'1'::bignum|row(1,'x')|[]|null::integer|{'a': interval '1 day'}|[timetz '12:00:00+02']|'x'::variant|"""
+    r"""time_ns '12:00:00.123456789'"""
+).split("|")
 EVIL = "</td></table><script>alert(1)</script>\"'&amp;\x1b[31m\u202e"
 COLOURS = re.compile(
     r"#[0-9a-fA-F]{3,8}\b|rgba?\(|hsla?\(|(?:color|background(?:-color)?|fill|stroke)\s*[:=]\s*[\"']?(?!inherit|none|currentColor|url)\w+"
@@ -52,6 +63,15 @@ def texts(tree: Element, tag: str) -> list[str]:
 
 
 # Tables.
+
+
+def test_values_of_every_type_are_those_of_the_connection(lake: Lake) -> None:
+    query = "SELECT " + ", ".join(f"{value} AS c{i}" for i, value in enumerate(OF_EVERY_TYPE))
+    cursor = lake.connection.execute(query)
+    result = lake.sql(query)
+    (wanted,), columns = cursor.fetchall(), [(name, str(kind)) for name, kind, *_ in cursor.description]
+    assert list(result.columns or ()) == columns
+    assert texts(parsed(result.show_all()._repr_html_()), "td") == [visible(plain(v, kind)) for v, (_, kind) in zip(wanted, columns, strict=True)]
 
 
 def test_a_table_says_what_it_is_to_who_does_not_see_it() -> None:
