@@ -1,4 +1,4 @@
-"""The rows of a result, kept as Arrow for as long as anybody holds the result, and a screenful of them as values.
+"""The rows of a result, kept as Arrow for as long as anybody holds the result, and a screenful of them as values when it is shown.
 
 Promises: what is shown is exactly what DuckDB gave, also of types that Arrow would round. The DuckDB that reads the rows again is one of
 its own in memory, so that a result outlives its lake.
@@ -25,21 +25,19 @@ if TYPE_CHECKING:
 
     from lakelite.interfaces.dbapi import Cursor
 
-SHOWN_ROWS = 20
 _Taken = TypeVar("_Taken")
 Columns = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """`columns`: name and DuckDB type of each, of which two may share a name. `ends`: the rows that are shown.
+    """`columns`: name and DuckDB type of each, of which two may share a name.
 
     `exact`: all rows, in DuckDB's own types where Arrow has none for the values.
     """
 
     columns: Columns
     exact: pa.Table
-    ends: Ends
 
     @property
     def count(self) -> int:
@@ -50,36 +48,28 @@ class Kept:
         cursor = _reading(self.columns, self.exact)
         return Result.of_query(cursor, _at_once, cursor.close)
 
-    def first(self, count: int) -> Ends:
-        """So many rows, if there are as many: the first and the last."""
-        return self.ends if count <= SHOWN_ROWS else _ends_of(self.columns, self.exact, count)
+    def ends(self, most: int) -> Ends:
+        """So many rows, if there are as many, as values: the first and the last."""
+        hidden, half = self.count - most, most // 2
+        if hidden <= 0:
+            return Ends(_values(self.columns, self.exact), [], 0)
+        first, last = self.exact.slice(0, half), self.exact.slice(self.count - half)
+        return Ends(_values(self.columns, first), _values(self.columns, last), hidden)
 
 
 def kept(cursor: Cursor) -> Kept:
     """The result of a cursor that has one. Raises an error of lakelite's."""
     columns = tuple((str(name), str(kind)) for name, kind, *_ in cursor.description or ())
-    return _kept(columns, exact_table(cursor))
+    return Kept(columns, exact_table(cursor))
 
 
 def of_rows(columns: Columns, rows: Sequence[Row]) -> Kept:
     """A few rows that are values of Python's."""
     cursor = held.show(_duckdb().cursor(), columns, [tuple(row) for row in rows])
     try:
-        return _kept(columns, uncomplaining(cursor.to_arrow_table))
+        return Kept(columns, uncomplaining(cursor.to_arrow_table))
     finally:
         cursor.close()
-
-
-def _kept(columns: Columns, exact: pa.Table) -> Kept:
-    return Kept(columns, exact, _ends_of(columns, exact, SHOWN_ROWS))
-
-
-def _ends_of(columns: Columns, table: pa.Table, most: int) -> Ends:
-    hidden = table.num_rows - most
-    if hidden <= 0:
-        return Ends(_values(columns, table), [], 0)
-    half = most // 2
-    return Ends(_values(columns, table.slice(0, half)), _values(columns, table.slice(table.num_rows - half)), hidden)
 
 
 def _values(columns: Columns, table: pa.Table) -> list[Row]:

@@ -11,15 +11,15 @@ from lakelite import results
 from lakelite.errors import InterfaceError
 from lakelite.interfaces.exchange import ROWS_PER_BATCH, Exports
 from lakelite.interfaces.notebook.html import Shown, page
-from lakelite.interfaces.notebook.kept import SHOWN_ROWS, Columns, Kept
-from lakelite.interfaces.render import Style, is_text, show_ends
+from lakelite.interfaces.notebook.kept import Columns, Kept
+from lakelite.interfaces.render import Ends, Style, is_text, show_ends
 from lakelite.interfaces.values import message, visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MOST_ROWS = 10_000
-SEE_ALL = ".show_all() shows them, .df() has all"
+SHOWN_ROWS, MOST_ROWS = 20, 10_000
+SEE_ALL, SEE_THE_REST = ".show_all() shows them, .df() has all", ".df() has all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,7 @@ class Result(Exports):
         self.outcome = outcome
         self._rows = rows
         self._shown = shown
+        self._ends: Ends | None = None
 
     @property
     def columns(self) -> Columns | None:
@@ -92,8 +93,17 @@ class Result(Exports):
             raise InterfaceError("the statement gave no rows", hint="RETURNING gives those that it wrote")
         return self._rows
 
+    def _first(self, rows: Kept) -> Ends:
+        """The rows that are shown; a shell asks for them as text and as HTML."""
+        if self._ends is None:
+            self._ends = rows.ends(self._shown)
+        return self._ends
+
     def _is_whole(self) -> bool:
         return self._shown > SHOWN_ROWS
+
+    def _how_to_see(self) -> str:
+        return SEE_THE_REST if self._is_whole() else SEE_ALL
 
     def __repr__(self) -> str:
         """The table as text, fitted to the screen, and what was done below."""
@@ -101,11 +111,11 @@ class Result(Exports):
             return str(self.outcome)
         out = io.StringIO()
         width = 10_000 if self._is_whole() else shutil.get_terminal_size().columns
-        show_ends(self._rows.columns, self._rows.first(self._shown), out, Style(columns=width, see_all=SEE_ALL))
+        show_ends(self._rows.columns, self._first(self._rows), out, Style(columns=width, see_all=self._how_to_see()))
         return f"{out.getvalue()}{self.outcome}"
 
     def _repr_html_(self) -> str | None:
         """The table as HTML; None where there is none, or its lines are text."""
         if self._rows is None or is_text([name for name, _ in self._rows.columns]):
             return None
-        return page(Shown(self._rows.columns, self._rows.first(self._shown), str(self.outcome), self._is_whole(), SEE_ALL))
+        return page(Shown(self._rows.columns, self._first(self._rows), str(self.outcome), self._is_whole(), self._how_to_see()))
