@@ -20,8 +20,14 @@ This module owns the classes and how they are shown; what other libraries raise 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from lakelite.cells import width
+
+ConflictKind = Literal[
+    "read changed", "row count changed", "error changed", "changed first", "schema changed", "table dropped", "external data",
+    "superseded maintenance", "merge conflict",
+]  # fmt: skip
 
 COLUMNS = 80  # of a terminal, for what is longer than a line
 SHOWN_BEFORE, SHOWN = 60, 120  # characters of a source line
@@ -194,12 +200,11 @@ def _in_script(position: Position | None, script: str, start: int, number: int |
 class Conflict:
     """One thing that could not be reconciled, with all that a person needs to decide what to do.
 
-    `kind` is one of: read changed, schema changed, table dropped, external data, history expired. `rows` counts the
-    winner's rows that matter (None: not known); `keys` names up to ten of them; `accepted_at` is the isolation level
-    that would have accepted the commit, or None.
+    `kind`: see ConflictKind. `rows` counts the winner's rows that matter (None: not known); `keys` names up to ten of
+    them; `accepted_at` is the isolation level that would have accepted the commit, or None.
     """
 
-    kind: str
+    kind: ConflictKind
     table: str
     winner_snapshot_id: int
     winner_committed_at: str

@@ -119,6 +119,7 @@ class Connection:
         self._blocks = threading.RLock()
 
     def cursor(self) -> Cursor:
+        """A new cursor, without a result. InterfaceError: the connection is closed."""
         self._session.check_usable()
         self.messages.clear()
         return Cursor(self, self._session)
@@ -196,6 +197,7 @@ class Connection:
 
     @property
     def autocommit(self) -> bool:
+        """Whether each statement commits by itself; can be switched on while no transaction is open."""
         return self._session.autocommit
 
     @autocommit.setter
@@ -208,6 +210,7 @@ class Connection:
 
     @property
     def in_transaction(self) -> bool:
+        """Whether a transaction is open, by BEGIN or, without autocommit, by a statement."""
         return self._session.in_transaction
 
     @property

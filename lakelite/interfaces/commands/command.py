@@ -21,7 +21,7 @@ class Command:
     """`names`: the first is its own, the others mean the same. `usage`: its arguments, [in brackets] where they may be left out.
 
     `run(runner, argument)` returns the exit code of what it ran and raises an error of lakelite's. `kinds`: what each argument can
-    be, for completion: "file", "table", "version", "command", or the words themselves. `leaves_lake`: it uses files or programs that
+    be, for completion: "file", "table", "version", "help", or the words themselves. `leaves_lake`: it uses files or programs that
     are none of the lake's.
     """
 
@@ -35,6 +35,11 @@ class Command:
     @property
     def title(self) -> str:
         return f"{self.names[0]} {self.usage}".rstrip()
+
+    @property
+    def explanation(self) -> str:
+        same = f" (also {', '.join(self.names[1:])})" if self.names[1:] else ""
+        return f"{self.title}{same}\n  {self.about}"
 
 
 @dataclass(slots=True)
