@@ -61,6 +61,20 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext lakelite`: the magics `%lake` and `%%lake`. Needs the extra `jupyter`."""
+    from lakelite.interfaces.notebook import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """`%unload_ext lakelite`: closes the lake that is open, and takes the magics away."""
+    from lakelite.interfaces.notebook import unload
+
+    unload(shell)
+
+
 def __getattr__(name: str) -> Any:
     """Loads the interface when it is first asked for (PEP 562)."""
     if name in ("connect", "Connection", "Cursor", "CommitResult", "Resolution"):

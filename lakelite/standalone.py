@@ -76,7 +76,7 @@ def check_pinned(version: int | None, operation: st.Operation) -> None:
     if version is None or isinstance(operation, _READS):
         return
     error = OperationalError(
-        f"this connection is pinned to version {version}, and only reads", hint="end that first: `.at`, or pinned_version = None"
+        f"this connection is pinned to version {version}, and only reads", hint="end that first: `.at`, %lake --at newest, or pinned_version = None"
     )
     error.sqlstate = "25006"
     raise error

@@ -14,6 +14,7 @@ from lakelite.interfaces.exchange import Exports
 from lakelite.parameters import Parameters, sets_of
 from lakelite.results import Message, Result
 from lakelite.session import Session
+from lakelite.storage.foreign import Variables
 
 if TYPE_CHECKING:
     from lakelite.interfaces.dbapi import Connection
@@ -185,10 +186,10 @@ class Cursor(Exports):
 class Cursors(Iterator[Cursor]):
     """The statements of a script, one cursor each, run when they are asked for."""
 
-    def __init__(self, connection: Connection, session: Session, script: str, parameters: Parameters) -> None:
+    def __init__(self, connection: Connection, session: Session, script: str, parameters: Parameters, variables: Variables | None) -> None:
         self._connection, self._session = connection, session
         self._scope: scope.Scope | None = None
-        self._found = session.statements(script, parameters, lambda name: self._scope and self._scope(name))
+        self._found = session.statements(script, parameters, variables or (lambda name: self._scope and self._scope(name)))
 
     def __next__(self) -> Cursor:
         with scope.of_caller() as self._scope:

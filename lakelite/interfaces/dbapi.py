@@ -20,6 +20,7 @@ from lakelite.parameters import Parameters
 from lakelite.results import Message
 from lakelite.session import Session
 from lakelite.settings import level_named, text_setting
+from lakelite.storage.foreign import Variables
 from lakelite.transaction.commit import CommitResult
 from lakelite.transaction.resolve import Resolution
 
@@ -135,9 +136,12 @@ class Connection:
         """A new cursor on which the statements of a script were executed one by one; rows of queries are not kept."""
         return self.cursor().executescript(script)
 
-    def statements(self, script: str, parameters: Parameters = None) -> Iterator[Cursor]:
-        """Runs a script: one cursor per statement, each run when it is asked for. After an error the next one may be asked for."""
-        return Cursors(self, self._session, script, parameters)
+    def statements(self, script: str, parameters: Parameters = None, variables: Variables | None = None) -> Iterator[Cursor]:
+        """Runs a script: one cursor per statement, each run when it is asked for. After an error the next one may be asked for.
+
+        `variables`: the value of a variable that SQL can name as a table, or None; without it those of the code that asks for a statement.
+        """
+        return Cursors(self, self._session, script, parameters, variables)
 
     def append(self, table: str, data: object) -> Cursor:
         """Adds rows to a table, by column name: columns that are missing get their defaults. Returns a cursor; see its rowcount.

@@ -15,6 +15,7 @@ from lakelite.errors import InterfaceError, NotSupportedError
 from lakelite.results import Result
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas
     import polars
     import pyarrow as pa
@@ -65,6 +66,24 @@ class Exports(ABC):
         """The same as an Arrow stream in a PyCapsule: pyarrow, pandas, Polars, DuckDB and others take the cursor itself as a table."""
         capsule: object = self.fetch_record_batch().__arrow_c_stream__(requested_schema)
         return capsule
+
+
+def exact_table(rows: Exports) -> pa.Table:
+    """The rows that are left as a pyarrow Table that another DuckDB reads as they are: where Arrow would round, in DuckDB's own types.
+
+    The setting for that is one of the whole connection: what another thread exports in this moment may have such types as well.
+    """
+    return rows._left().take(_exact)
+
+
+def _exact(cursor: duckdb.DuckDBPyConnection) -> pa.Table:
+    switch = cursor.cursor()
+    try:
+        switch.execute("SET GLOBAL arrow_lossless_conversion = true")
+        return uncomplaining(cursor.to_arrow_table)
+    finally:
+        switch.execute("SET GLOBAL arrow_lossless_conversion = false")
+        switch.close()
 
 
 def _needed(library: str) -> Any:

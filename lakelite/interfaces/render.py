@@ -42,13 +42,23 @@ class Rows(Protocol):
 @dataclass(frozen=True, slots=True)
 class Style:
     """How to print. `columns`: terminal cells per line, or None: nothing is elided. `color`: dim NULLs. `rows`: of more, a box on a
-    terminal shows the first and the last. `table`: that mode insert fills."""
+    terminal shows the first and the last. `table`: that mode insert fills. `see_all`: how a person sees what is left out."""
 
     mode: str = "box"
     columns: int | None = None
     color: bool = False
     rows: int = SHOWN_ROWS
     table: str = "t"
+    see_all: str = SEE_ALL
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What is shown of many rows: the first and the last ones. `hidden`: how many are between them."""
+
+    first: Sequence[Row]
+    last: Sequence[Row]
+    hidden: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,22 +173,45 @@ def _box(heading: _Heading, rows: Iterable[Row], out: TextIO, style: Style) -> N
 
     The plan of EXPLAIN has its own frames, and statements (SHOW CREATE TABLE) are there to be copied: their lines stand as they are.
     """
-    if heading.names in (EXPLAIN, STATEMENT):
+    if is_text(heading.names):
         _lines(heading, rows, out)
         return
-    titles = [[_Cell(visible(name)) for name in heading.names], [_Cell(visible(_type_title(t))) for t in heading.types]]
-    right = [is_numeric(t) for t in heading.types]
     if style.columns is None:
+        titles, right = _titles(heading)
         cells = _cells(heading, rows)
         sample = list(islice(cells, SAMPLE_ROWS))
         _frame(_Layout(list(range(len(right))), _widths(titles + sample), right, style), titles, chain(sample, cells), out)
         return
-    first, last, hidden = _ends(iter(rows), style.rows)
-    head, tail = list(_cells(heading, first)), list(_cells(heading, last))
-    layout = _fit(_widths(titles + head + tail), right, style.columns, style)
-    gap = [[_Cell("·") for _ in right]] if hidden else []
+    _fitted(heading, ends(iter(rows), style.rows), style.columns, out, style)
+
+
+def is_text(names: Sequence[str]) -> bool:
+    """Whether a result of these columns is text with lines of its own."""
+    return list(names) in (EXPLAIN, STATEMENT)
+
+
+def show_ends(columns: Sequence[tuple[str, str]], rows: Ends, out: TextIO, style: Style) -> None:
+    """Write in mode box, fitted to the style's `columns`, a result of which only the ends are at hand. `columns`: name and type of each."""
+    heading = _Heading([name for name, _ in columns], [kind for _, kind in columns])
+    if is_text(heading.names):
+        _lines(heading, [*rows.first, *rows.last], out)
+    else:
+        _fitted(heading, rows, style.columns or LEAST_CELLS, out, style)
+
+
+def _titles(heading: _Heading) -> tuple[list[list[_Cell]], list[bool]]:
+    """The lines over the rows, and which columns stand to the right."""
+    titles = [[_Cell(visible(name)) for name in heading.names], [_Cell(visible(type_title(t))) for t in heading.types]]
+    return titles, [is_numeric(t) for t in heading.types]
+
+
+def _fitted(heading: _Heading, rows: Ends, columns: int, out: TextIO, style: Style) -> None:
+    titles, right = _titles(heading)
+    head, tail = list(_cells(heading, rows.first)), list(_cells(heading, rows.last))
+    layout = _fit(_widths(titles + head + tail), right, columns, style)
+    gap = [[_Cell("·") for _ in right]] if rows.hidden else []
     _frame(layout, titles, chain(head, gap, tail), out)
-    _hidden_note(len(head) + len(tail) + hidden, hidden, len(right), sum(c >= 0 for c in layout.order), out)
+    _hidden_note(len(head) + len(tail) + rows.hidden, rows.hidden, len(right), sum(c >= 0 for c in layout.order), style, out)
 
 
 def _lines(heading: _Heading, rows: Iterable[Row], out: TextIO) -> None:
@@ -191,13 +224,13 @@ def _cells(heading: _Heading, rows: Iterable[Row]) -> Iterator[list[_Cell]]:
         yield [_Cell(visible(plain(v, t)), v is None) for v, t in zip(row, heading.types, strict=True)]
 
 
-def _type_title(type_name: str) -> str:
+def type_title(type_name: str) -> str:
     """In lower case, unless the type holds names or values of the user (STRUCT, ENUM)."""
     return type_name.lower() if "(" not in type_name or type_name.startswith("DECIMAL") else type_name
 
 
-def _ends(rows: Iterator[Row], most: int) -> tuple[list[Row], list[Row], int]:
-    """The rows to show, `most` (even) at most, and how many between them are not shown."""
+def ends(rows: Iterator[Row], most: int) -> Ends:
+    """Of rows as they come, `most` (even) at most."""
     head = list(islice(rows, most))
     tail: deque[Row] = deque(maxlen=most // 2)
     later = 0
@@ -205,16 +238,16 @@ def _ends(rows: Iterator[Row], most: int) -> tuple[list[Row], list[Row], int]:
         tail.append(row)
         later += 1
     if not later:
-        return head, [], 0
+        return Ends(head, [], 0)
     shown = [*head[most // 2 :], *tail][-(most // 2) :]
-    return head[: most // 2], shown, later
+    return Ends(head[: most // 2], shown, later)
 
 
-def _hidden_note(rows: int, hidden: int, columns: int, shown: int, out: TextIO) -> None:
+def _hidden_note(rows: int, hidden: int, columns: int, shown: int, style: Style, out: TextIO) -> None:
     notes = [f"{rows:,} rows, {hidden:,} of them not shown"] if hidden else []
     notes += [f"{columns:,} columns, {columns - shown:,} of them not shown"] if shown < columns else []
     if notes:
-        out.write(f"{'; '.join(notes)}. {SEE_ALL}\n")
+        out.write(f"{'; '.join(notes)}. {style.see_all}\n")
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,7 +132,7 @@ class Runner:
         for kind, text in cursor.messages:
             self.note(f"{'warning' if issubclass(kind, errors.Warning) else 'note'}: {text}")
         if self.verbose:
-            self.note(_what(cursor, count) + (f", {(time.perf_counter() - begin) * 1000:,.0f} ms" if self.timer else ""))
+            self.note(what_it_did(cursor, count) + (f", {(time.perf_counter() - begin) * 1000:,.0f} ms" if self.timer else ""))
         return True
 
     def supervise(self, work: Callable[[], bool], stop: threading.Event) -> bool:
@@ -193,7 +193,8 @@ def report(error: Exception, err: TextIO, file: str | None = None) -> int:
     return CONFLICT if isinstance(error, errors.TransactionConflict) else CANNOT_OPEN if isinstance(error, errors.CannotOpen) else FAILED
 
 
-def _what(cursor: Cursor, count: int) -> str:
+def what_it_did(cursor: Cursor, count: int) -> str:
+    """In a few words. `count`: of the rows that it gave; below 0: not known."""
     if cursor.description is not None and count >= 0:
         return f"{count:,} row{'' if count == 1 else 's'}"
     if cursor.rowcount >= 0:
@@ -229,7 +230,7 @@ def supervised(
 
     Ctrl-C calls `cancel` again and again, for a statement may not have begun to listen, until the work ends; then
     KeyboardInterrupt is raised. The third Ctrl-C ends the process: a lake survives that. `tick` is called now and then.
-    `is_elsewhere`: another program has the terminal, and Ctrl-C is for that one too.
+    `is_elsewhere`: Ctrl-C is for others too (a program that has the terminal, what else lives in a notebook's process), and ends none.
     """
     result: list[bool | BaseException] = []
     done = threading.Event()

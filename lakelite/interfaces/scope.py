@@ -7,6 +7,8 @@ kept once the call is over: a frame keeps everything alive that its variables ho
 from __future__ import annotations
 
 import sys
+from collections import ChainMap
+from collections.abc import Mapping
 from types import FrameType
 from typing import Any
 
@@ -25,6 +27,11 @@ class Scope:
             return None
         found = self._frame.f_locals.get(name)
         return self._frame.f_globals.get(name) if found is None else found
+
+    @property
+    def names(self) -> Mapping[str, Any]:
+        """All of them: those that are local go before the global ones."""
+        return {} if self._frame is None else ChainMap(self._frame.f_locals, self._frame.f_globals)
 
     def __enter__(self) -> Scope:
         return self

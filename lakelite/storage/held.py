@@ -68,7 +68,12 @@ def of_values(columns: Sequence[tuple[str, str]], rows: Sequence[tuple[Any, ...]
 def show(cursor: duckdb.DuckDBPyConnection, columns: Sequence[tuple[str, Any]], rows: Sequence[tuple[Any, ...]]) -> duckdb.DuckDBPyConnection:
     """Makes rows of Python values the open result of `cursor`. `columns`: name and DuckDB type of each."""
     typed = cursor.sql(f"SELECT {', '.join(f'NULL::{kind} AS c{i}' for i, (_, kind) in enumerate(columns))} LIMIT 0")
-    cursor.register("lake_rows", _table(rows, typed.to_arrow_table().schema))
+    return show_arrow(cursor, columns, _table(rows, typed.to_arrow_table().schema))
+
+
+def show_arrow(cursor: duckdb.DuckDBPyConnection, columns: Sequence[tuple[str, Any]], table: pa.Table) -> duckdb.DuckDBPyConnection:
+    """Makes the rows of an Arrow table the open result of `cursor`. `columns`: name, which may be there twice, and DuckDB type of each."""
+    cursor.register("lake_rows", table.rename_columns([f"c{i}" for i in range(len(columns))]))
     return cursor.execute(f"SELECT {', '.join(f'c{i}::{kind} AS {quote(name)}' for i, (name, kind) in enumerate(columns))} FROM lake_rows")
 
 

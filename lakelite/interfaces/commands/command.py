@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lakelite.errors import ProgrammingError
 
 if TYPE_CHECKING:
-    from lakelite.interfaces.runner import Runner
+    from lakelite.interfaces.render import Row
+    from lakelite.interfaces.runner import Connection, Runner
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +107,19 @@ def switch_of(command: str, argument: str, now: bool) -> bool:
     return not now if not argument else argument.lower() == "on"
 
 
-@contextmanager
-def steady(runner: Runner) -> Iterator[None]:
-    """All that is asked within the block is asked of one version."""
-    from lakelite.interfaces.runner import Connection
+class Asking(Protocol):
+    """What the lake can be asked with: a connection, and the rows of small results."""
 
-    connection: Connection = runner.connection
+    @property
+    def connection(self) -> Connection: ...
+
+    def rows(self, script: str, /) -> list[Row]: ...
+
+
+@contextmanager
+def steady(runner: Asking) -> Iterator[None]:
+    """All that is asked within the block is asked of one version."""
+    connection = runner.connection
     own = not connection.in_transaction and getattr(connection, "pinned_version", None) is None
     if own:
         runner.rows("BEGIN READ ONLY")

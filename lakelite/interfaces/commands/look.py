@@ -95,10 +95,11 @@ class _Retyped:
 
 
 def _files(runner: Runner, argument: str) -> int:
-    return runner.run(_FILES.format(where=_condition(table_of(".files", argument)) if argument else ""))
+    return runner.run(_FILES.format(where=of_table(table_of(".files", argument)) if argument else ""))
 
 
-def _condition(name: str) -> str:
+def of_table(name: str) -> str:
+    """The condition that picks a table, whose name is as it is written in SQL, in the views of schema `lake`."""
     from lakelite.language.tokens import lex, unquote
     from lakelite.model import MAIN_SCHEMA, literal
 

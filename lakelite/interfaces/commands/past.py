@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakelite.errors import Error, NotSupportedError, ProgrammingError
-from lakelite.interfaces.commands.command import Command, Held, number_of, steady, table_of, words, written
+from lakelite.interfaces.commands.command import Asking, Command, Held, number_of, steady, table_of, words, written
 from lakelite.interfaces.values import elide, visible
 
 if TYPE_CHECKING:
@@ -64,17 +64,30 @@ def _diff(runner: Runner, argument: str) -> int:
     usage = "two versions, and a table if you want its rows"
     first, second, *named = words(".diff", argument, 2, 3, usage) if '"' not in argument else _quoted(argument, usage)
     older, newer = number_of(".diff", first), number_of(".diff", second)
-    if older >= newer:
-        raise ProgrammingError(f".diff goes forward, from an older version to a newer one, not from {older} to {newer}", hint="exchange the two")
     if named:
-        from lakelite.model import literal
+        return runner.run(rows_changed(table_of(".diff", named[0]), older, newer))
+    return runner.go_through(iter([tables_changed(runner, older, newer)]))
 
-        name = table_of(".diff", named[0])
-        return runner.run(f"FROM table_changes({literal(name)}, {older + 1}, {newer}) ORDER BY snapshot_id, row_id, change_type DESC")
-    with steady(runner):
-        names = [written(*row) for row in runner.rows("SELECT schema_name, table_name FROM lake.tables ORDER BY ALL")]
-        found = [row for name in names if (row := _changed(runner, name, older + 1, newer)) is not None]
-    return runner.go_through(iter([Held(_DIFF_COLUMNS, found)]))
+
+def rows_changed(table: str, older: int, newer: int) -> str:
+    """A query of what came between two versions in a table, whose name is as it is written in SQL. ProgrammingError: they are not in order."""
+    from lakelite.model import literal
+
+    _check_order(older, newer)
+    return f"FROM table_changes({literal(table)}, {older + 1}, {newer}) ORDER BY snapshot_id, row_id, change_type DESC"
+
+
+def tables_changed(lake: Asking, older: int, newer: int) -> Held:
+    """How many rows were changed between two versions, a row for each table. ProgrammingError: they are not in order."""
+    _check_order(older, newer)
+    with steady(lake):
+        names = [written(*row) for row in lake.rows("SELECT schema_name, table_name FROM lake.tables ORDER BY ALL")]
+        return Held(_DIFF_COLUMNS, [row for name in names if (row := _changed(lake, name, older + 1, newer)) is not None])
+
+
+def _check_order(older: int, newer: int) -> None:
+    if older >= newer:
+        raise ProgrammingError(f"a diff goes forward, from an older version to a newer one, not from {older} to {newer}", hint="exchange the two")
 
 
 def _quoted(argument: str, usage: str) -> list[str]:
@@ -85,12 +98,12 @@ def _quoted(argument: str, usage: str) -> list[str]:
     return parts
 
 
-def _changed(runner: Runner, name: str, first: int, last: int) -> Sequence[Any] | None:
+def _changed(lake: Asking, name: str, first: int, last: int) -> Sequence[Any] | None:
     """How many rows of a table were changed; None where none were. What cannot be compared says why."""
     from lakelite.model import literal
 
     try:
-        inserted, deleted, updated = runner.rows(_CHANGES.format(literal(name), first, last))[0]
+        inserted, deleted, updated = lake.rows(_CHANGES.format(literal(name), first, last))[0]
     except (ProgrammingError, NotSupportedError) as error:
         return (name, None, None, None, _why(error))
     return (name, inserted, deleted, updated, None) if inserted or deleted or updated else None
