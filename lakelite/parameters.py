@@ -17,7 +17,7 @@ from lakelite.language.control import LIMIT_DIGITS
 from lakelite.language.tokens import is_number
 from lakelite.mapping.names import did_you_mean, listed
 from lakelite.mapping.sets import of_set
-from lakelite.model import MOST_HOURS
+from lakelite.model import KEEP_FOR_EVER, MOST_HOURS, MOST_VERSIONS
 
 Parameters = Mapping[str, Any] | Sequence[Any] | None
 
@@ -96,8 +96,18 @@ def hours_of(operation: st.Vacuum, values: Mapping[str, Any]) -> float | None:
     fits = isinstance(hours, int | float) and not isinstance(hours, bool)
     fits = fits or (isinstance(hours, Decimal) and hours.is_finite())
     if not fits or not 0 <= hours <= MOST_HOURS:
-        raise DataError(f"RETAIN takes a number of hours from 0 to {MOST_HOURS}", hint="a tag keeps a version for ever: CREATE TAG name AT VERSION n")
+        raise DataError(f"RETAIN takes a number of hours from 0 to {MOST_HOURS}", hint=KEEP_FOR_EVER)
     return float(hours)
+
+
+def versions_of(operation: st.Vacuum, values: Mapping[str, Any]) -> int | None:
+    """How many versions VACUUM retains; DataError if its parameter is no whole number from 1."""
+    if not isinstance(operation.retain_versions, str):
+        return operation.retain_versions
+    versions = values[operation.retain_versions]
+    if not isinstance(versions, int) or isinstance(versions, bool) or not 1 <= versions <= MOST_VERSIONS:
+        raise DataError("RETAIN takes a whole number of versions, 1 or more", hint="the newest version always stays")
+    return versions
 
 
 def explain_colon(error: ProgrammingError, text: str, parameters: Parameters) -> None:

@@ -18,7 +18,7 @@ from lakelite.maintenance.backup import backup
 from lakelite.maintenance.vacuum import Vacuumed, vacuum, vacuum_each
 from lakelite.mapping.names import did_you_mean
 from lakelite.model import Table, literal
-from lakelite.parameters import hours_of
+from lakelite.parameters import hours_of, versions_of
 from lakelite.results import Message, Result
 from lakelite.settings import DUCKDB_SETTINGS, OF_CONNECTION, RESULT_SETTINGS, TEXTS
 from lakelite.transaction import commit as committing
@@ -197,9 +197,12 @@ def _vacuum(lake: Lake, operation: st.Vacuum, call: Call) -> Result:
         work = committing.work_on(view)
         table = None if operation.target is None else find_table(work, operation.target, call)
     limits, now_us, hours = lake.settings.limits, committing.now_us(), hours_of(operation, call.values)
+    versions = versions_of(operation, call.values)
+    if hours is None and versions is not None:
+        hours = 0.0
 
     def run(hours: float, of: Table | None, dry_run: bool) -> Vacuumed:
-        return vacuum(lake.catalog, lake.paths, lake.locked, now_us, hours, of, dry_run=dry_run)
+        return vacuum(lake.catalog, lake.paths, lake.locked, now_us, hours, versions or 1, of, dry_run=dry_run)
 
     kept = _kept_hours(lake) if hours is None else {}
     if hours is None and table is not None:

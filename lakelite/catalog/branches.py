@@ -177,8 +177,8 @@ def meeting(lineage: Lineage, theirs: int, ours: int) -> Meeting | None:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A branch as VACUUM found it. `dropped`: the newest snapshot of the lake when it was dropped. `at_time`: its newest one at the
-    time up to which versions may expire, or None: it is younger."""
+    """A branch as VACUUM found it. `dropped`: the newest snapshot of the lake when it was dropped. `oldest_wanted`: its oldest
+    one that is to stay, or None: all are."""
 
     branch_id: int
     first: int
@@ -186,7 +186,7 @@ class State:
     oldest_kept: int
     dropped: int | None
     newest: int
-    at_time: int | None
+    oldest_wanted: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +205,14 @@ class Kept:
         return json.dumps(sorted(self.points))
 
 
-def states(catalog: Catalog, time_us: int) -> list[State]:
-    return [State(*row) for row in catalog.rows("branch_states", time_us=time_us) if row[5] is not None]
+def states(catalog: Catalog, time_us: int, versions: int) -> list[State]:
+    """`time_us`, `versions`: what is younger stays, and so do so many of the newest of each branch."""
+    found = catalog.rows("branch_states", time_us=time_us, versions=versions)
+    return [
+        State(one, first, base, oldest, dropped, newest, None if then is None or counted is None else min(then, counted))
+        for one, first, base, oldest, dropped, newest, then, counted in found
+        if newest is not None
+    ]
 
 
 def kept(catalog: Catalog, found: Sequence[State], pinned: int | None) -> Kept:
@@ -245,7 +251,7 @@ def _needed(lineage: Lineage, heads: Sequence[int]) -> Iterator[int]:
 def _floor(catalog: Catalog, state: State, pinned: int | None) -> int:
     if state.dropped is not None and (pinned is None or pinned > state.dropped):
         return NONE_KEPT
-    oldest = max(state.oldest_kept, state.first if state.at_time is None else state.at_time)
+    oldest = max(state.oldest_kept, state.first if state.oldest_wanted is None else state.oldest_wanted)
     if pinned is None or pinned >= oldest:
         return oldest
     return _newest_until(catalog, state, pinned)

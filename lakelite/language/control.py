@@ -26,7 +26,7 @@ from lakelite.language.statements import (
     Vacuum,
 )
 from lakelite.language.tokens import folded, unquote
-from lakelite.model import ISOLATION_LEVELS, MOST_HOURS, SYSTEM_SCHEMAS
+from lakelite.model import ISOLATION_LEVELS, KEEP_FOR_EVER, MOST_HOURS, MOST_VERSIONS, SYSTEM_SCHEMAS
 
 _LEVELS = {level.replace(" ", ""): level for level in ISOLATION_LEVELS}
 LIMIT_DIGITS = 18  # fits into 64 bits
@@ -146,15 +146,15 @@ def read_describe(reader: Reader) -> Query | ShowTables | DescribeTable | Descri
 
 
 def read_vacuum(reader: Reader) -> Vacuum:
-    """Behind VACUUM: [t] [RETAIN n HOURS] [DRY RUN]."""
+    """Behind VACUUM: [t] [RETAIN [n HOURS] [AND] [n VERSIONS]] [DRY RUN]."""
     if reader.sees("(") or reader.peek().word in ("ANALYZE", "ANALYSE", "FULL", "FREEZE", "VERBOSE"):
-        raise reader.unsupported("VACUUM with options", "use VACUUM [t] [RETAIN n HOURS] [DRY RUN]")
+        raise reader.unsupported("VACUUM with options", "use VACUUM [t] [RETAIN n HOURS | n VERSIONS] [DRY RUN]")
     is_clause = (reader.sees("RETAIN") and reader.peek(1).kind not in ("end", "word")) or reader.sees("DRY", "RUN")
     target = None if reader.ended() or is_clause else reader.name()
-    hours = _hours(reader) if reader.accept("RETAIN") else None
+    hours, versions = _retained(reader) if reader.accept("RETAIN") else (None, None)
     dry_run = reader.accept("DRY", "RUN")
     reader.finish()
-    return Vacuum(target, hours, dry_run)
+    return Vacuum(target, hours, dry_run, versions)
 
 
 def _isolation_level(reader: Reader) -> str:
@@ -247,25 +247,36 @@ def _history(reader: Reader) -> DescribeHistory:
     return DescribeHistory(target, limit)
 
 
-def _hours(reader: Reader) -> float | str:
+def _retained(reader: Reader) -> tuple[float | str | None, int | str | None]:
+    """`n HOURS`, `n VERSIONS`, or both with AND between them."""
+    hours: float | str | None = None
+    versions: int | str | None = None
+    while True:
+        first, amount = reader.index, _amount(reader)
+        if hours is None and reader.accept_one("HOURS", "HOUR"):
+            hours = float(amount) if not isinstance(amount, str) else amount
+            if not isinstance(hours, str) and hours > MOST_HOURS:
+                raise reader.wrong(f"RETAIN takes at most {MOST_HOURS} hours", hint=KEEP_FOR_EVER, index=first)
+        elif versions is None and reader.accept_one("VERSIONS", "VERSION"):
+            if not isinstance(amount, str) and not (amount == int(amount) and 1 <= amount <= MOST_VERSIONS):
+                raise reader.wrong("RETAIN takes a whole number of versions, 1 or more", hint="the newest version always stays", index=first)
+            versions = int(amount) if not isinstance(amount, str) else amount
+        else:
+            raise reader.syntax_error("expected HOURS or VERSIONS" if hours is None and versions is None else "expected the other of both")
+        if not reader.accept("AND"):
+            return hours, versions
+
+
+def _amount(reader: Reader) -> float | str:
     parameter = read_parameter(reader)
     if parameter is not None:
-        _expect_hours(reader)
         return parameter
     token = reader.peek()
     if token.kind != "number":
-        raise reader.syntax_error("expected a number of hours, 0 or more")
+        raise reader.syntax_error("expected a number of hours, 0 or more, or of versions")
     try:
-        hours = float(reader.source.shown(token))
+        amount = float(reader.source.shown(token))
     except ValueError:  # digits that end with _ are a number for DuckDB's lexer
-        raise reader.syntax_error("expected a number of hours, 0 or more") from None
-    if hours > MOST_HOURS:
-        raise reader.wrong(f"RETAIN takes at most {MOST_HOURS} hours", hint="a tag keeps a version for ever: CREATE TAG name AT VERSION n")
+        raise reader.syntax_error("expected a number of hours, 0 or more, or of versions") from None
     reader.index += 1
-    _expect_hours(reader)
-    return hours
-
-
-def _expect_hours(reader: Reader) -> None:
-    if reader.accept_one("HOURS", "HOUR") is None:
-        raise reader.syntax_error("expected HOURS")
+    return amount

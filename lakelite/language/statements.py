@@ -175,11 +175,12 @@ class DescribeHistory:
 
 @dataclass(frozen=True, slots=True)
 class Vacuum:
-    """VACUUM [t] [RETAIN n HOURS] [DRY RUN]; `retain_hours` None: the setting; a text is the name of a parameter."""
+    """VACUUM [t] [RETAIN [n HOURS] [AND] [n VERSIONS]] [DRY RUN]; neither of both: the setting; a text is the name of a parameter."""
 
     target: Name | None
     retain_hours: float | str | None
     dry_run: bool
+    retain_versions: int | str | None = None
 
 
 @dataclass(frozen=True, slots=True)

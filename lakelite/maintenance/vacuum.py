@@ -42,14 +42,19 @@ def vacuum(
     locked: Callable[[], AbstractContextManager[None]],
     now_us: int,
     retain_hours: float,
+    retain_versions: int,
     table: Table | None,
     *,
     dry_run: bool,
 ) -> Vacuumed:
-    """Runs both parts. With `table`, only its files; the versions of the lake then stay, and only this table's old rows go."""
+    """Runs both parts. What is younger than `retain_hours` stays, and so do the newest `retain_versions` (1 or more) of each branch.
+
+    With `table`, only its files; the versions of the lake then stay, and only this table's old rows go.
+    """
     orphans, orphan_bytes = _sweep(catalog, paths, table, dry_run=dry_run)
     with locked():  # so that no branch and no tag is made meanwhile
-        states = branches.states(catalog, now_us - int(retain_hours * HOUR_US))  # before the leases: a reader that pins later reads none older
+        # Before the leases: a reader that pins later reads none older.
+        states = branches.states(catalog, now_us - int(retain_hours * HOUR_US), retain_versions)
         pinned = [base for base in leases.live_sessions(paths).alive.values() if base is not None]
         kept = branches.kept(catalog, states, min(pinned, default=None))
         wanted = {"floors": kept.floors_text, "points": kept.points_text}

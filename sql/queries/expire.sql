@@ -13,10 +13,11 @@ snapshot_id < coalesce(json_extract(:floors, '$."' || branch_id || '"'), 0)
   AND NOT EXISTS (SELECT 1 FROM json_each(:points) p WHERE json_extract(p.value, '$[1]') = snapshot_id)
 
 -- name: branch_states
--- Every branch, with its newest snapshot and the newest one that had been there at a time (NULL: none).
+-- Every branch, with its newest snapshot, the newest one that had been there at a time, and the first of the newest :versions (NULL: none).
 SELECT branch_id, first_snapshot_id, base_snapshot_id, oldest_kept_id, dropped_snapshot_id,
        (SELECT max(s.snapshot_id) FROM snapshots s WHERE s.branch_id = branches.branch_id),
-       (SELECT s.snapshot_id FROM snapshots s WHERE s.committed_at_us <= :time_us AND +s.branch_id = branches.branch_id ORDER BY s.committed_at_us DESC LIMIT 1)
+       (SELECT s.snapshot_id FROM snapshots s WHERE s.committed_at_us <= :time_us AND +s.branch_id = branches.branch_id ORDER BY s.committed_at_us DESC LIMIT 1),
+       (SELECT s.snapshot_id FROM snapshots s WHERE s.branch_id = branches.branch_id ORDER BY s.snapshot_id DESC LIMIT 1 OFFSET :versions - 1)
 FROM branches ORDER BY branch_id;
 
 -- name: newest_until
