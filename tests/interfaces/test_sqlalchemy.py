@@ -6,6 +6,7 @@ import datetime
 import uuid
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -370,6 +371,7 @@ def test_what_a_lake_does_not_have_is_refused_by_name_or_left_out_with_a_warning
         ):
             with pytest.raises(exc.CompileError, match=message):
                 connection.execute(statement)
+        connection.execute(sa.schema.DropIndex(sa.Index("ix_t_a", _table=table)))
         connection.execute(sa.schema.DropIndex(next(index for index in table.indexes if index.name == "one")))
         connection.execute(table.insert(), {"a": 1, "b": 1})
         connection.commit()
@@ -439,3 +441,31 @@ def test_changes_with_a_source(engine: sa.Engine) -> None:
             sa.update(DEPOT).where(DEPOT.c.id == sa.bindparam("key")).values(version=9), [{"key": 1}, {"key": 2}, {"key": 3}]
         )
         assert changed.rowcount == 2
+
+
+def test_schemas_are_translated_and_upserts_are_numbered(tmp_path: Path) -> None:
+    metadata = sa.MetaData()
+    columns = (sa.Column("id", sa.Integer, primary_key=True), sa.Column("x", sa.String, unique=True))
+    table = sa.Table("t", metadata, *columns, schema="per")
+    engine = sa.create_engine(url(tmp_path)).execution_options(schema_translate_map={"per": "other"})
+    with engine.begin() as connection:
+        connection.execute(sa.schema.CreateSchema("other"))
+        metadata.create_all(connection)
+        connection.execute(table.insert(), {"x": "a"})
+        assert connection.execute(table.insert().returning(table.c.id), [{"x": "b"}, {"x": "c"}]).all() == [(2,), (3,)]
+        upsert = insert(table)
+        upsert = upsert.on_conflict_do_update(index_elements=["x"], set_={"x": upsert.excluded.x + "!"})
+        assert connection.execute(upsert.returning(table.c.id, table.c.x), [{"x": "b"}, {"x": "d"}]).all() == [(2, "b!"), (5, "d")]
+        connection.execute(insert(table).on_conflict_do_nothing(index_elements=["x"]), [{"x": "d"}, {"x": "e"}])
+        assert connection.scalars(sa.select(table.c.id).order_by(table.c.id)).all() == [1, 2, 3, 5, 7]
+    engine.dispose()
+
+
+def test_threads_that_insert_at_once_get_numbers_of_their_own(engine: sa.Engine) -> None:
+    def insert_three(number: int) -> list[int]:
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            return [connection.execute(DEPOT.insert(), {"name": str(number), "version": 1}).inserted_primary_key[0] for _ in range(3)]
+
+    with ThreadPoolExecutor(3) as threads:
+        given = [number for numbers in threads.map(insert_three, range(3)) for number in numbers]
+    assert sorted(given) == list(range(1, 10))

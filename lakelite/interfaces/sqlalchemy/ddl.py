@@ -50,10 +50,10 @@ class LakeliteDDL(compiler.DDLCompiler):
         return f"ALTER TABLE {table} ADD CONSTRAINT {self._prepared_index_name(index)} UNIQUE ({', '.join(columns)})"
 
     def visit_drop_index(self, drop: Any, **kw: Any) -> str:
+        """As who drops an index may not know that it is unique, one that is not there is passed over."""
         index = drop.element
-        if not index.unique:
-            return _NOTHING
-        return f"ALTER TABLE {self.preparer.format_table(index.table)} DROP CONSTRAINT {self._prepared_index_name(index)}"
+        exists = "" if index.unique and not drop.if_exists else "IF EXISTS "
+        return f"ALTER TABLE {self.preparer.format_table(index.table)} DROP CONSTRAINT {exists}{self._prepared_index_name(index)}"
 
     def visit_computed_column(self, generated: Any, **kw: Any) -> str:
         raise exc.CompileError("Computed: a lake has no generated columns; compute the value in the INSERT, or in the query")
