@@ -22,7 +22,7 @@ HAS = """
     precision_numerics_retains_significant_digits infinity_floats float_or_double_precision_behaves_generically savepoints update_from delete_from
     mod_operator_as_percent_sign order_by_label_with_expression regexp_match regexp_replace fetch_first fetch_no_order_by fetch_expression
     supports_bitwise_or supports_bitwise_and supports_bitwise_not supports_bitwise_xor supports_bitwise_shift percent_schema_names nvarchar_types
-    supports_distinct_on binary_literals
+    supports_distinct_on binary_literals legacy_unconditional_json_extract
 """.split()
 LACKS = """
     on_update_cascade index_reflection foreign_key_constraint_reflection indexes_with_ascdesc reflect_indexes_with_ascdesc implements_get_lastrowid

@@ -7,6 +7,7 @@ import uuid
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from sqlalchemy import exc, orm
 from sqlalchemy.orm.exc import StaleDataError
 
 import lakelite
-from lakelite.interfaces.sqlalchemy import at_version, insert
+from lakelite.interfaces.sqlalchemy import at_version, insert, needed
 from lakelite.interfaces.sqlalchemy.ddl import LeftOut
 
 
@@ -469,3 +470,17 @@ def test_threads_that_insert_at_once_get_numbers_of_their_own(engine: sa.Engine)
     with ThreadPoolExecutor(3) as threads:
         given = [number for numbers in threads.map(insert_three, range(3)) for number in numbers]
     assert sorted(given) == list(range(1, 10))
+
+
+def test_what_has_to_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    needed.check()
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "2.0.51")
+    with pytest.raises(ImportError, match=r"made for SQLAlchemy 2\.1, and this is 2\.0\.51: pip install"):
+        needed.check()
+
+    def missing(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.version", missing)
+    with pytest.raises(ImportError, match="SQLAlchemy is not installed"):
+        needed.check()

@@ -32,7 +32,7 @@ NO_INDEXES = "a lake has no indexes"
 TEMPORARY = "constraints of temporary tables have the names that DuckDB gives them"
 NO_ORDER = "the rows of a query without ORDER BY come in any order"
 NO_RETURNING = "rows of an executemany are not numbered where a table forbids RETURNING (implicit_returning=False)"
-DOUBLE = "the quotient of two DECIMALs is a DOUBLE, as in DuckDB"
+DOUBLE = "the quotient of two DECIMALs, and a number in JSON, is a DOUBLE, as in DuckDB"
 FAILS: dict[str, tuple[int, int, str]] = {
     "ComponentReflectionTestExtra.test_string_length_reflection": (5, 5, NO_LENGTH),
     "ComponentReflectionTest.test_reflect_table_temp_table": (1, 1, NO_LENGTH),
@@ -45,6 +45,9 @@ FAILS: dict[str, tuple[int, int, str]] = {
     "WindowFunctionTest.test_window_range_numeric": (1, 1, NO_ORDER),
     "InsertBehaviorTest.test_no_results_for_non_returning_insert": (2, 2, NO_RETURNING),
     "TrueDivTest.test_truediv_divisor": (2, 2, DOUBLE),
+    "JSONTest.test_index_typed_access": (0, 1, DOUBLE),
+    "JSONTest.test_index_typed_comparison": (0, 1, DOUBLE),
+    "JSONTest.test_path_typed_comparison": (0, 1, DOUBLE),
 }
 
 
@@ -75,4 +78,4 @@ def test_only_what_is_documented_fails(tmp_path: Path) -> None:
     failed = Counter(named(case) for case in cases if case.find("failure") is not None or case.find("error") is not None)
     skipped = sum(case.find("skipped") is not None for case in cases)
     assert failed == {name: counts[WHOLE] for name, counts in FAILS.items() if counts[WHOLE]}
-    assert len(cases) - skipped - failed.total() >= (1380 if WHOLE else 180)
+    assert len(cases) - skipped - failed.total() >= (1440 if WHOLE else 180)

@@ -6,6 +6,7 @@ Owns: the dialect, DuckDB's types for it, `insert` with ON CONFLICT, and `at_ver
 
 from __future__ import annotations
 
+from lakelite.interfaces.sqlalchemy import needed as needed  # isort: skip  (before what imports SQLAlchemy)
 from lakelite.interfaces.sqlalchemy.dialect import LakeliteDialect
 from lakelite.interfaces.sqlalchemy.statements import Insert, at_version, insert
 from lakelite.interfaces.sqlalchemy.types import HUGEINT, INTERVAL, MAP, STRUCT, TINYINT, UBIGINT, UHUGEINT, UINTEGER, USMALLINT, UTINYINT, Native
