@@ -68,12 +68,16 @@ TYPES: list[tuple[Any, str, Any]] = [
 
 
 def test_each_type_is_made_and_read_and_keeps_its_values(connection: sa.Connection) -> None:
-    table = sa.Table("t", sa.MetaData(), *(sa.Column(f"c{n}", kind) for n, (kind, *_) in enumerate(TYPES)))
+    key = sa.Column("id", sa.Integer, primary_key=True)
+    table = sa.Table("t", sa.MetaData(), key, *(sa.Column(f"c{n}", kind) for n, (kind, *_) in enumerate(TYPES)))
     table.create(connection)
-    connection.execute(table.insert(), {f"c{n}": value for n, (*_, value) in enumerate(TYPES)})
-    connection.execute(table.insert(), {f"c{n}": None for n in range(len(TYPES)) if not isinstance(TYPES[n][0], sa.JSON)})
+    values, nothing = {f"c{n}": value for n, (*_, value) in enumerate(TYPES)}, {f"c{n}": None for n in range(len(TYPES))}
+    connection.execute(table.insert(), values)
+    connection.execute(table.insert(), [nothing, nothing])
+    connection.execute(table.insert(), [nothing, values])
     stored = dict(connection.execute(sa.text("SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = 't'")).all())
-    first, second = connection.execute(sa.select(table).order_by(table.c.c0.nulls_last())).all()
+    first, second, *more = connection.execute(sa.select(table).order_by(key)).all()
+    assert [row[1:] for row in more] == [second[1:], second[1:], first[1:]]
     again = sa.Table("t", sa.MetaData(), autoload_with=connection)
     for n, (kind, text, value) in enumerate(TYPES):
         name = f"c{n}"

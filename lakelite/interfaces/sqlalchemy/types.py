@@ -97,6 +97,10 @@ class STRUCT(sqltypes.TypeEngine[dict[str, Any]]):
         self.fields = {name: type_api.to_instance(kind) for name, kind in fields.items()}
 
     @property
+    def _static_cache_key(self) -> Any:
+        return (STRUCT, *((name, kind._static_cache_key) for name, kind in self.fields.items()))
+
+    @property
     def python_type(self) -> type[dict[str, Any]]:
         return dict
 
