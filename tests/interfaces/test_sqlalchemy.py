@@ -305,6 +305,28 @@ def test_a_temporary_lake_and_connections_that_were_closed(engine: sa.Engine, tm
     careful.dispose()
 
 
+def test_nobody_inherits_a_branch_or_a_version_from_the_pool(engine: sa.Engine) -> None:
+    def read_driver(connection: sa.Connection) -> Any:
+        return connection.connection.driver_connection
+
+    with engine.connect() as connection:
+        first = read_driver(connection)
+        connection.exec_driver_sql("CREATE BRANCH dev")
+        connection.exec_driver_sql("USE BRANCH dev")
+        connection.execute(DEPOT.insert(), {"name": "on dev", "version": 1})
+        connection.commit()
+    assert names(engine) == []
+    with engine.connect() as connection:
+        second = read_driver(connection)
+        assert second is not first
+        second.pinned_version = 0
+    with engine.connect() as connection:
+        third = read_driver(connection)
+        assert (third is second, third.pinned_version) == (False, None)
+    with engine.connect() as connection:
+        assert read_driver(connection) is third
+
+
 def test_on_conflict(engine: sa.Engine) -> None:
     with engine.connect() as connection:
         connection.execute(DEPOT.insert(), [{"id": n, "name": f"d{n}", "version": 1} for n in (1, 2)])

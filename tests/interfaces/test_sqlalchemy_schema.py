@@ -105,6 +105,7 @@ def test_what_the_inspector_tells(connection: sa.Connection) -> None:
         """CREATE TABLE "order" ("select" INTEGER, "at" VARCHAR DEFAULT 'x', "Name" DECIMAL(8, 2) DEFAULT 5 NOT NULL, b INTEGER,
             CONSTRAINT pk PRIMARY KEY ("select", b), CONSTRAINT "both" UNIQUE ("at", b), UNIQUE ("Name"), CONSTRAINT low CHECK (b > 0 AND b < 9))""",
         "CREATE TABLE old.past (id INTEGER CHECK ((id) > 0))",
+        "CREATE TABLE old.odd (t VARCHAR CHECK (t = ')' OR t = '('), CHECK (starts_with(t, '(')))",
         'CREATE VIEW v AS SELECT "at" AS word FROM "order"',
         "CREATE TEMP TABLE mine (id INTEGER PRIMARY KEY, UNIQUE (id))",
         "CREATE TEMP VIEW seen AS SELECT 1 AS one",
@@ -116,7 +117,7 @@ def test_what_the_inspector_tells(connection: sa.Connection) -> None:
     look = sa.inspect(connection)
     assert look.default_schema_name == "main"
     assert look.get_schema_names() == ["lake", "main", "old"]
-    assert (look.get_table_names(), look.get_view_names(), look.get_table_names("old")) == (["order"], ["v"], ["past"])
+    assert (look.get_table_names(), look.get_view_names(), look.get_table_names("old")) == (["order"], ["v"], ["odd", "past"])
     assert (look.get_temp_table_names(), look.get_temp_view_names()) == (["mine"], ["seen"])
     assert "snapshots" in look.get_view_names("lake")
     assert [look.has_table(*name) for name in (("order",), ("v",), ("mine",), ("past",), ("past", "old"), ("mine", "main"))] == [
@@ -143,6 +144,7 @@ def test_what_the_inspector_tells(connection: sa.Connection) -> None:
     ]
     assert look.get_check_constraints("order") == [{"name": "low", "sqltext": "(b > 0) AND (b < 9)"}]
     assert look.get_check_constraints("past", "old") == [{"name": "past_id_check", "sqltext": "id > 0"}]
+    assert [check["sqltext"] for check in look.get_check_constraints("odd", "old")] == ["(t = ')') OR (t = '(')", "starts_with(t, '(')"]
     assert look.get_table_comment("order") == {"text": "what was ordered"}
     assert look.get_table_comment("v") == {"text": "words"}
     assert (look.get_indexes("order"), look.get_foreign_keys("order")) == ([], [])

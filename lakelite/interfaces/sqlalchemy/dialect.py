@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from sqlalchemy import Table, exc, pool, util
+from sqlalchemy import Table, event, exc, pool, util
 from sqlalchemy.engine import URL
 from sqlalchemy.sql.compiler import InsertmanyvaluesSentinelOpts as Sentinel
 
@@ -74,6 +74,13 @@ class LakeliteDialect(Reflection):
         """One connection for a temporary lake, which ends with it; else a queue of them, each with transactions of its own."""
         return pool.QueuePool if _path(url) else pool.StaticPool
 
+    @classmethod
+    def engine_created(cls, engine: Any) -> None:
+        """Whoever takes a connection from the pool is on the branch of the URL, at its newest version."""
+        if not isinstance(engine.pool, pool.StaticPool):
+            event.listen(engine, "connect", _remember_branch)
+            event.listen(engine, "checkin", _close_elsewhere)
+
     def create_connect_args(self, url: URL) -> Any:
         if url.host or url.username:
             raise exc.ArgumentError("a lake has no host: the URL is lakelite:///path, or lakelite:////path from the root of the file system")
@@ -125,6 +132,15 @@ class LakeliteDialect(Reflection):
 
     def detect_autocommit_setting(self, dbapi_conn: Any) -> bool:
         return bool(dbapi_conn.autocommit)
+
+
+def _remember_branch(connection: Any, record: Any) -> None:
+    record.info["branch"] = connection.branch
+
+
+def _close_elsewhere(connection: Any, record: Any) -> None:
+    if connection is not None and (connection.branch, connection.pinned_version) != (record.info["branch"], None):
+        record.invalidate()
 
 
 def _path(url: URL) -> str | None:

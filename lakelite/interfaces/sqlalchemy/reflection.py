@@ -14,6 +14,7 @@ from sqlalchemy.engine import default, reflection
 from sqlalchemy.engine.reflection import ObjectKind, ObjectScope
 
 from lakelite.interfaces.sqlalchemy.types import type_of
+from lakelite.language.tokens import lex
 
 DEFAULT_SCHEMA = "main"
 Key = tuple[str | None, str]
@@ -22,6 +23,7 @@ _RELATIONS = """
     SELECT table_name AS name, false AS is_view, temporary, comment FROM duckdb_tables() WHERE NOT internal AND schema_name = $1
     UNION ALL
     SELECT view_name, true, temporary, comment FROM duckdb_views() WHERE NOT internal AND schema_name = $1
+    ORDER BY name
 """
 _COLUMNS = """
     SELECT table_name, column_name, data_type, is_nullable, column_default, comment, database_name = 'temp' FROM duckdb_columns()
@@ -181,15 +183,14 @@ def _add_unique(found: list[Any], name: str, columns: list[str], expression: str
 
 def _add_check(found: list[Any], name: str, columns: list[str], expression: str, kind: str) -> None:
     if kind == "CHECK":
-        found.append({"name": name, "sqltext": expression.removeprefix("(").removesuffix(")") if _is_bracketed(expression) else expression})
+        found.append({"name": name, "sqltext": _without_brackets(expression)})
 
 
-def _is_bracketed(text: str) -> bool:
-    """Whether the first bracket of the text is closed by its last character. Brackets in strings make no difference to that in DuckDB's text,
-    which puts each operator in brackets of its own."""
+def _without_brackets(text: str) -> str:
+    """The text without the brackets that DuckDB puts around a whole expression."""
     depth = 0
-    for place, character in enumerate(text):
-        depth += (character == "(") - (character == ")")
+    for token in lex(text)[:-1]:
+        depth += (token.word == "(") - (token.word == ")")
         if depth == 0:
-            return place == len(text) - 1
-    return False
+            return text
+    return text[1:-1]
