@@ -42,6 +42,38 @@ class Item(Base):
     depot: orm.Mapped[Depot] = orm.relationship(back_populates="items")
 
 
+class Part(Base):
+    __tablename__ = "part"
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    kind: orm.Mapped[str]
+    made: orm.Mapped[datetime.datetime] = orm.mapped_column(server_default=sa.func.now())
+    state: orm.Mapped[int] = orm.mapped_column(default=1, onupdate=2)
+    __mapper_args__ = {"polymorphic_on": "kind", "polymorphic_identity": "part"}  # noqa: RUF012
+
+
+class Screw(Part):
+    __tablename__ = "screw"
+    id: orm.Mapped[int] = orm.mapped_column(sa.ForeignKey("part.id"), primary_key=True)
+    size: orm.Mapped[str]
+    __mapper_args__ = {"polymorphic_identity": "screw"}  # noqa: RUF012
+
+
+USED: Any = sa.Table(
+    "used",
+    Base.metadata,
+    sa.Column("whole", sa.ForeignKey("node.id"), primary_key=True),
+    sa.Column("part", sa.ForeignKey("part.id"), primary_key=True),
+)
+
+
+class Node(Base):
+    __tablename__ = "node"
+    id: orm.Mapped[uuid.UUID] = orm.mapped_column(primary_key=True, default=uuid.uuid4)
+    parent_id: orm.Mapped[uuid.UUID | None] = orm.mapped_column(sa.ForeignKey("node.id"))
+    children: orm.Mapped[list[Node]] = orm.relationship()
+    parts: orm.Mapped[list[Part]] = orm.relationship(secondary=USED)
+
+
 DEPOT: Any = Depot.__table__
 ITEM: Any = Item.__table__
 
@@ -54,7 +86,7 @@ def url(path: Path, **query: str) -> sa.URL:
 def engine(tmp_path: Path) -> Iterator[sa.Engine]:
     engine = sa.create_engine(url(tmp_path))
     with pytest.warns(LeftOut, match=r"foreign key \(depot_id\) of table item"):
-        Base.metadata.create_all(engine)
+        Base.metadata.create_all(engine, tables=[DEPOT, ITEM])
     yield engine
     engine.dispose()
 
@@ -104,6 +136,33 @@ def test_a_unit_of_work(engine: sa.Engine) -> None:
         assert session.execute(sa.delete(Item).returning(Item.what)).all() == [("screw!",)]
         session.rollback()
         assert session.scalars(sa.select(Item.what)).all() == ["screw"]
+
+
+def test_inheritance_and_relationships_of_many(engine: sa.Engine) -> None:
+    with warnings.catch_warnings(action="ignore", category=LeftOut):
+        Base.metadata.create_all(engine)
+    with orm.Session(engine) as session:
+        session.add_all([*(Screw(size=f"M{n}") for n in range(3)), Part(), Part()])
+        session.flush()
+        session.bulk_save_objects([Screw(size="M9"), Part()])
+        session.bulk_insert_mappings(sa.inspect(Part), [{"kind": "part"}, {"kind": "part"}])
+        found = session.scalars(sa.select(Part).order_by(Part.id).execution_options(yield_per=2)).all()
+        assert [(one.id, type(one) is Screw, one.state) for one in found] == [(n, n in (1, 2, 3, 6), 1) for n in range(1, 10)]
+        assert all(one.made is not None for one in found)
+        root = Node(parts=found[:2], children=[Node(children=[Node(), Node()]), Node(parts=[found[0]])])
+        session.add(root)
+        session.commit()
+        assert session.scalar(sa.select(sa.func.count()).select_from(Node)) == 5
+        root.parts.pop()
+        screw = session.get_one(Screw, 1)
+        screw.size = "M1"
+        screw.kind = "screw"
+        session.execute(sa.update(Part).where(Part.id == 9).values(kind="part"))
+        session.delete(found[2])
+        session.commit()
+        assert session.scalar(sa.select(sa.func.count()).select_from(USED)) == 2
+        assert session.scalars(sa.select(Part.state).order_by(Part.id)).all() == [1] * 7 + [2]
+        assert session.scalars(sa.select(Screw.size).order_by(Screw.id)).all() == ["M1", "M1", "M9"]
 
 
 def test_savepoints(engine: sa.Engine) -> None:
