@@ -25,7 +25,9 @@ _BROKEN = f"SELECT NULL AS {_NO_COLUMN}"
 _EACH_IN_SCHEMA = ("constraints", "indexes", "sequences", "triggers")
 _VIEWS = f"memory.{RESERVED_SCHEMA}.views v ON v.schema_name = f.schema_name AND v.view_name = f.view_name"
 _SQL = f"CASE WHEN f.sql LIKE '%lake_internal%' OR f.sql LIKE '%{RESERVED_SCHEMA}@%' THEN v.sql ELSE f.sql END"  # what is ours is not the user's
-_Named = tuple[str, str, int, str]  # schema, table, place among its constraints, name
+_Named = tuple[str, str, int, str]  # schema, table, place among its constraints (NOT NULL is none) from 1, name
+_ORDER = "PARTITION BY database_name, schema_name, table_name, constraint_type = 'NOT NULL' ORDER BY constraint_index"
+_PLACES = f"(SELECT constraint_index, row_number() OVER ({_ORDER}) AS place FROM system.main.duckdb_constraints())"  # an index of all tables
 _SEEN_SCHEMAS = f"schema_name IN (SELECT schema_name FROM system.main.duckdb_schemas() WHERE database_name = '{MIRROR}')"
 
 
@@ -107,20 +109,17 @@ def _comments(kind: str, name: str, table: Table) -> list[str]:
 
 
 def _named(namespace: Namespace) -> list[_Named]:
-    """The constraints that a user named. DuckDB forgets that; in a table of the mirror they stand behind the NOT NULLs, in order."""
+    """The constraints that a user named. DuckDB forgets that; a table of the mirror has them in the same order."""
     return [
-        (t.schema_name, t.name, index, c.name)
-        for t in namespace.tables.values()
-        for index, c in enumerate(t.constraints, sum(not column.nullable for column in t.columns))
-        if c.name is not None
+        (t.schema_name, t.name, index, c.name) for t in namespace.tables.values() for index, c in enumerate(t.constraints, 1) if c.name is not None
     ]
 
 
 def _constraints(named: Sequence[_Named]) -> str:
     nothing = ("", "", -1, "")
     rows = ", ".join(f"({literal(schema)}, {literal(table)}, {index}, {literal(name)})" for schema, table, index, name in named or [nothing])
-    same = "n.schema_name = f.schema_name AND n.table_name = f.table_name AND n.place = f.constraint_index"
-    join = f"LEFT JOIN (VALUES {rows}) n(schema_name, table_name, place, name) ON {same}"
+    same = "n.schema_name = f.schema_name AND n.table_name = f.table_name AND n.place = p.place AND f.constraint_type <> 'NOT NULL'"
+    join = f"JOIN {_PLACES} p ON p.constraint_index = f.constraint_index LEFT JOIN (VALUES {rows}) n(schema_name, table_name, place, name) ON {same}"
     return _listed("constraints", join, ", coalesce(n.name, f.constraint_name) AS constraint_name")
 
 

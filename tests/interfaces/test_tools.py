@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy
 
 import lakelite
 
@@ -24,13 +27,20 @@ def con(lake: Any) -> Any:
     return lake
 
 
+@pytest.fixture
+def engine(con: Any, tmp_path: Path) -> Iterator[Any]:
+    made = sqlalchemy.create_engine(f"lakelite:///{tmp_path / 'lake'}")
+    yield made
+    made.dispose()
+
+
 def shown(code: str, con: Any, **modules: Any) -> Any:
     """What an example of the documents gives."""
     assert f"`{code}`" in DOCUMENTS, code
     return eval(code, {"con": con, **modules})
 
 
-def test_polars(con: Any) -> None:
+def test_polars(con: Any, engine: Any) -> None:
     import polars
 
     assert shown('con.execute("FROM stock").pl()', con).rows() == ROWS
@@ -43,15 +53,31 @@ def test_polars(con: Any) -> None:
     assert [batch["n"].to_list() for batch in batches] == [[0, 1], [2, 3], [4]]
     con.append("stock", frame)
     assert con.execute("SELECT count(*) FROM stock").fetchall() == [(6,)]
+    plain = frame.drop("price")  # pandas, through which Polars goes here, has no decimals
+    shown('df.write_database("new", engine)', con, df=plain, engine=engine)
+    plain.write_database("new", engine, if_table_exists="append")
+    assert con.execute("FROM new").fetchall() == [row[:2] for row in ROWS] * 2
+    with engine.connect() as connection:
+        assert polars.read_database("FROM new", connection).height == 6
 
 
-def test_pandas(con: Any) -> None:
+def test_pandas(con: Any, engine: Any) -> None:
     import pandas
 
     frame = shown('con.execute("FROM stock").df()', con)
     assert frame["item"].to_list() == ["bolt", "nut", "washer"]
     shown('con.append("stock", df)', con, df=frame.head(1))
     assert con.execute("SELECT item FROM stock ORDER BY ALL LIMIT 2").fetchall() == [("bolt",), ("bolt",)]
+    new = pandas.DataFrame(
+        {"a": [1, 2], "b": ["x", None], "at": pandas.to_datetime(["2026-01-01 00:00:00", "2026-01-02 03:04:05"]), "c": [True, False]}
+    )
+    shown('df.to_sql("new", engine, index=False)', con, df=new, engine=engine)
+    new.to_sql("new", engine, index=False, if_exists="append", method="multi")
+    assert con.execute("FROM new").fetchall() == [(1, "x", datetime(2026, 1, 1), True), (2, None, datetime(2026, 1, 2, 3, 4, 5), False)] * 2
+    assert [row[1] for row in con.execute("DESCRIBE new").fetchall()] == ["BIGINT", "VARCHAR", "TIMESTAMP", "BOOLEAN"]
+    new.to_sql("new", engine, index=False, if_exists="replace", schema="old")
+    pandas.testing.assert_frame_equal(pandas.read_sql_table("new", engine, schema="old"), new)
+    assert len(shown('pandas.read_sql("FROM stock", engine)', con, pandas=pandas, engine=engine)) == 4
     with pytest.warns(UserWarning, match="SQLAlchemy"):
         assert pandas.read_sql("SELECT item FROM stock WHERE amount = ?", con, params=(70,)).to_dict("list") == {"item": ["nut"]}
 
@@ -114,8 +140,8 @@ def test_great_tables_and_altair(con: Any) -> None:
     assert chart["encoding"]["y"]["type"] == "quantitative"
 
 
-@pytest.mark.parametrize("autocommit", [True, False])
-def test_jupysql(con: Any, autocommit: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("over", ["autocommit", "con", "engine"])
+def test_jupysql(con: Any, engine: Any, over: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     monkeypatch.setenv("PLOOMBER_STATS_ENABLED", "false")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
@@ -123,15 +149,15 @@ def test_jupysql(con: Any, autocommit: bool, monkeypatch: pytest.MonkeyPatch, ca
     from traitlets.config import Config
 
     shell = InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
-    con.autocommit = autocommit
-    shell.user_ns["con"] = con
+    con.autocommit = over != "con"
+    shell.user_ns |= {"con": con, "engine": engine}
 
     def run(line: str) -> Any:
         done = shell.run_cell(line)
         assert done.error_in_exec is None, line
         return done.result
 
-    for line in ("%load_ext sql", "%sql con"):
+    for line in ("%load_ext sql", "%sql engine" if over == "engine" else "%sql con"):
         assert f"`{line}`" in DOCUMENTS
         run(line)
     assert "`%sql SELECT * FROM stock`" in DOCUMENTS
@@ -146,16 +172,22 @@ def test_jupysql(con: Any, autocommit: bool, monkeypatch: pytest.MonkeyPatch, ca
     failed = shell.run_cell("%sql SELECT nix FROM stock")
     assert not failed.success
     assert 'column "nix" does not exist' in str(failed.error_in_exec or "") + capsys.readouterr().err
-    run("%sql --close Connection")
+    if over == "engine":
+        assert "stock" in str(run("%sqlcmd tables"))
+    run("%sql --close " + (str(engine.url) if over == "engine" else "Connection"))
 
 
-def test_marimo(con: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_marimo(con: Any, engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import marimo
     from marimo._sql.get_engines import get_engines_from_variables
 
     view = con.duckdb()
-    engines = get_engines_from_variables([("con", con), ("view", view)])
-    assert [(name, engine.source) for name, engine in engines] == [("con", "dbapi"), ("view", "duckdb")]
+    found = get_engines_from_variables([("con", con), ("view", view), ("engine", engine)])
+    assert [(name, one.source) for name, one in found] == [("con", "dbapi"), ("view", "duckdb"), ("engine", "sqlalchemy")]
+    for name, one in found[1:]:
+        databases = one.get_databases(include_schemas=True, include_tables=True, include_table_details=False)
+        assert "stock" in [table.name for database in databases for schema in database.schemas for table in schema.tables], name
+    assert marimo.sql("SELECT item FROM stock ORDER BY item", engine=engine, output=False)["item"].to_list() == ["bolt", "nut", "washer"]
     assert shown('mo.sql("FROM stock", engine=con)', con, mo=marimo).rows() == ROWS
     assert marimo.sql("FROM stock WHERE amount > 50", engine=view, output=False).rows() == ROWS[1:2]
     assert marimo.sql("UPDATE stock SET amount = 0", engine=con, output=False) is None

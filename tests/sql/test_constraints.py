@@ -196,6 +196,14 @@ def test_names_of_constraints(con: Any) -> None:
     names = "SELECT constraint_name FROM duckdb_constraints() WHERE constraint_type <> 'NOT NULL' ORDER BY ALL"
     assert con.execute(names).fetchall() == [("couple",), ("one",), ("pos",), ("t_b_check",)]
     assert con.execute("SELECT count(*) FROM information_schema.table_constraints WHERE constraint_name = 'couple'").fetchone() == (1,)
+    con.execute("CREATE TABLE s (a INTEGER NOT NULL, b INTEGER NOT NULL CONSTRAINT low CHECK (b < 9), CONSTRAINT high CHECK (a > 5), UNIQUE (b))")
+    con.execute("CREATE TEMP TABLE a (a INTEGER UNIQUE)")
+    of_each = (
+        "SELECT constraint_text, constraint_name FROM duckdb_constraints() WHERE constraint_type <> 'NOT NULL' AND table_name = 's' ORDER BY ALL"
+    )
+    assert con.execute(of_each).fetchall() == [("CHECK((a > 5))", "high"), ("CHECK((b < 9))", "low"), ("UNIQUE(b)", "s_b_key")]
+    assert con.execute(names).fetchall() == [(n,) for n in ("a_a_key", "couple", "high", "low", "one", "pos", "s_b_key", "t_b_check")]
+    con.execute("DROP TABLE s; DROP TABLE a")
     for name in ("POS", "t_b_check", "couple", "one"):
         con.execute(f"ALTER TABLE t DROP CONSTRAINT {name}")
     con.execute("INSERT INTO t VALUES (-1, 7), (-1, 7)")

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 ROWS = {"flights": 336_776, "planes": 3_322, "airports": 1_458, "airlines": 16, "weather": 26_115}
 KEYS = {"flights": "flight_id", "planes": "tailnum", "airports": "faa", "airlines": "carrier", "weather": "(origin, time_hour)"}
-HEAVY = ("duckdb", "numpy", "pandas", "polars", "pyarrow", "pyroaring", "sqlglot", "prompt_toolkit", "pygments")
+HEAVY = ("duckdb", "numpy", "pandas", "polars", "pyarrow", "pyroaring", "sqlglot", "prompt_toolkit", "pygments", "sqlalchemy")
 
 
 def query(sql: str) -> list[tuple[object, ...]]:
