@@ -6,6 +6,7 @@ for it, and who leaves the pager early gets no error.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import shlex
@@ -159,6 +160,8 @@ def _book_for(path: Path) -> Book:
     """A workbook for that file. OperationalError: it could not be written."""
     from lakelite.interfaces.excel import Book
 
+    if path.is_dir():
+        raise file_error(errno.EISDIR, os.strerror(errno.EISDIR), f"write {path}")
     part = _part(path)
     _opened(part).close()
     part.unlink()

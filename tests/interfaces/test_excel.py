@@ -150,7 +150,10 @@ def test_a_file_that_cannot_be_written(session, tmp_path):
         code, _, said = session(script)
         assert code == FAILED
         assert "no such file or directory" in said
-    assert session(".once full.xlsx\nSELECT 1")[0] == FAILED
+    for script in (".output full.xlsx", ".once full.xlsx\nSELECT 1"):
+        code, _, said = session(script)
+        assert code == FAILED
+        assert "a directory is where a file should be" in said
     assert session("SELECT 1 AS a") == (DONE, "a\n1\n", "")
 
 
