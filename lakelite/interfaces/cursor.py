@@ -142,7 +142,7 @@ class Cursor(Exports):
         self._check_open()
         result = self._result
         if result is None or result.columns is None:
-            raise InterfaceError("there is no result to fetch from", hint="execute a query first")
+            raise InterfaceError("there are no results to fetch", hint="execute a query first")
         return result
 
     def _left(self) -> Result:

@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakelite import errors
 from lakelite.errors import InterfaceError
@@ -159,6 +159,12 @@ class Connection:
         (or this one) is closed or collected. `lake_snapshot_id()` in it tells which. What is read there is no part of a transaction.
         """
         return self._session.open_duckdb()
+
+    def ibis(self) -> Any:
+        """Ibis' DuckDB backend over what `duckdb()` gives: `con.ibis().table("t")`. Its `disconnect()` frees the snapshot."""
+        from lakelite.interfaces.ibis import over
+
+        return over(self.duckdb())
 
     def commit(self) -> None:
         """Commits the open transaction; without one nothing happens. TransactionConflict: it was rolled back."""

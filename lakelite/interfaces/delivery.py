@@ -6,21 +6,25 @@ for it, and who leaves the pager early gets no error.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from lakelite.errors import DataError, NotSupportedError, ProgrammingError
 from lakelite.interfaces.render import SHOWN_ROWS, Rows, Style, show
 from lakelite.interfaces.values import message
 from lakelite.mapping.system_errors import file_error
 
-PARQUET = ".parquet"
+if TYPE_CHECKING:
+    from lakelite.interfaces.excel import Book
+
+PARQUET, EXCEL = ".parquet", ".xlsx"
 BY_ENDING = {
     ".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".md": "markdown", ".html": "html", ".sql": "insert",
     ".tex": "latex",
@@ -45,7 +49,7 @@ class Display:
     """`mode`: one of render's. `table`: what mode insert fills. `pager`: results go through one. `whole`: nothing is left out.
 
     `is_confined`: no other program and no file is used. `is_paging`: a pager has the terminal. `file`: where everything goes, and
-    `once` where just the next result goes, instead of `out`.
+    `once` where just the next result goes, instead of `out`; `book`: a workbook, with where it goes, that results become sheets of.
     """
 
     out: TextIO
@@ -58,6 +62,7 @@ class Display:
     file: TextIO | None = None
     file_mode: str | None = None
     once: Path | None = None
+    book: tuple[Book, Path] | None = None
 
     def show(self, rows: Rows, source: object) -> int:
         """Passes a result on; returns how many rows it had, or LEFT_EARLY. `source`: the cursor itself, for what takes it whole.
@@ -69,6 +74,8 @@ class Display:
         once, self.once = self.once, None
         if once is not None:
             return _to_file(once, rows, source, self.mode, self.table)
+        if self.book is not None:
+            return self.book[0].add(rows)
         if self.file is not None:
             return show(rows, self.file, Style(self.file_mode or self.mode, table=self.table))
         if (self.pager or self.whole) and not self.is_confined and (command := _pager(self.out)):
@@ -107,6 +114,9 @@ class Display:
         if path.suffix.lower() == PARQUET:
             raise ProgrammingError("a Parquet file holds one result", hint=f".once {path} writes the next result to it")
         self.to_out()
+        if path.suffix.lower() == EXCEL:
+            self.book = _book_for(path), path
+            return
         self.file, self.file_mode = _opened(path), BY_ENDING.get(path.suffix.lower())
 
     def to_out(self) -> None:
@@ -114,6 +124,10 @@ class Display:
         file, self.file, self.file_mode = self.file, None, None
         if file is not None:
             file.close()
+        book, self.book = self.book, None
+        if book is not None:
+            with closing(book[0]):
+                _save(*book)
 
     def _style(self) -> Style:
         if not self.out.isatty():
@@ -142,7 +156,36 @@ def _has_colours() -> bool:
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+def _book_for(path: Path) -> Book:
+    """A workbook for that file. OperationalError: it could not be written."""
+    from lakelite.interfaces.excel import Book
+
+    if path.is_dir():
+        raise file_error(errno.EISDIR, os.strerror(errno.EISDIR), f"write {path}")
+    part = _part(path)
+    _opened(part).close()
+    part.unlink()
+    return Book()
+
+
+def _to_workbook(path: Path, rows: Rows) -> int:
+    from lakelite.interfaces.excel import Book
+
+    with closing(Book()) as book:
+        count = book.add(rows)
+        _save(book, path)
+        return count
+
+
+def _save(book: Book, path: Path) -> None:
+    if not book.is_empty:
+        with _complete(path) as written:
+            book.save(written)
+
+
 def _to_file(path: Path, rows: Rows, source: object, mode: str, table: str) -> int:
+    if path.suffix.lower() == EXCEL:
+        return _to_workbook(path, rows)
     with _complete(path) as written:
         if path.suffix.lower() == PARQUET:
             return _to_parquet(written, source)
@@ -156,7 +199,7 @@ def _complete(path: Path) -> Iterator[Path]:
     if path.exists() and not path.is_file():
         yield path
         return
-    part = path.with_name(f"{path.name}.part")
+    part = _part(path)
     try:
         yield part
         os.replace(part, path)
@@ -164,6 +207,10 @@ def _complete(path: Path) -> Iterator[Path]:
         raise file_error(error.errno, error.strerror or str(error), f"write {path}") from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def _part(path: Path) -> Path:
+    return path.with_name(f"{path.name}.part")
 
 
 def _opened(path: Path) -> TextIO:

@@ -7,11 +7,11 @@ they are imported by the call that is named after them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lakelite.batches import uncomplaining
 from lakelite.errors import InterfaceError, NotSupportedError
+from lakelite.interfaces.extras import needed
 from lakelite.results import Result
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ class Exports(ABC):
 
     def df(self) -> pandas.DataFrame:
         """The rows that are left as a pandas DataFrame. InterfaceError if pandas is not installed."""
-        _needed("pandas")
+        needed("pandas")
         return self._left().take(lambda cursor: cursor.df())
 
     def pl(self) -> polars.DataFrame:
         """The rows that are left as a Polars DataFrame. NotSupportedError for a type that Polars has not."""
-        library = _needed("polars")
+        library = needed("polars")
         table = self.to_arrow()
         try:
             frame: polars.DataFrame = library.from_arrow(table, rechunk=False)
@@ -84,12 +84,3 @@ def _exact(cursor: duckdb.DuckDBPyConnection) -> pa.Table:
     finally:
         switch.execute("SET GLOBAL arrow_lossless_conversion = false")
         switch.close()
-
-
-def _needed(library: str) -> Any:
-    try:
-        return import_module(library)
-    except ModuleNotFoundError as error:
-        if error.name != library:
-            raise
-        raise InterfaceError(f"{library} is not installed", hint=f'pip install "lakelite[{library}]"') from error

@@ -93,6 +93,11 @@ class _Counter:
             yield row
 
 
+def rows_of(rows: Rows) -> Iterator[Row]:
+    """The rows of a result one by one; a batch of them is held at a time."""
+    return _stream(rows.fetchmany(BATCH_ROWS), rows)
+
+
 def _stream(batch: Sequence[Row], rows: Rows) -> Iterator[Row]:
     while batch:
         yield from batch

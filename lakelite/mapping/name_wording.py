@@ -105,10 +105,16 @@ def _no_function(found: re.Match[str], said: Said) -> Words:
         common = "there are INTEGER, DOUBLE, VARCHAR, DATE, TIMESTAMP and more"
         return Words(f'type "{name}" does not exist', did_you_mean(name, said.names.of("type"), common), name)
     if kind == "copy function":
-        return Words(f'COPY does not know the format "{name}"', did_you_mean(name, _FORMATS, f"the formats are: {listed(_FORMATS)}"), name)
+        return Words(f'COPY does not know the format "{name}"', _format_hint(name), name)
     known = [*said.names.of("function"), *offered(found[3])]
     otherwise = "SELECT function_name FROM duckdb_functions() lists the functions"
     return Words(f'function "{name}" does not exist', did_you_mean(name, known, otherwise), name)
+
+
+def _format_hint(name: str) -> str | None:
+    if name == "xlsx":
+        return "at the prompt, .once file.xlsx writes the next result as an Excel workbook"
+    return did_you_mean(name, _FORMATS, f"the formats are: {listed(_FORMATS)}")
 
 
 def _no_setting(found: re.Match[str], said: Said) -> Words:

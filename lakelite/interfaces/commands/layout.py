@@ -97,7 +97,7 @@ COMMANDS = (
     Command(
         (".once",),
         "FILE",
-        "the next result goes to a file: .parquet .csv .tsv .json .jsonl .md .html .sql .tex",
+        "the next result goes to a file: .parquet .xlsx .csv .tsv .json .jsonl .md .html .sql .tex",
         _once,
         (("file",),),
         leaves_lake=True,
