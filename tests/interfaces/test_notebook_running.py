@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import signal
 from pathlib import Path
 
+import documents
 import pytest
 from IPython.core.completer import provisionalcompleter
 from notebooks import Cells, values
@@ -14,6 +14,7 @@ import lakelite
 from lakelite.interfaces import runner
 from lakelite.interfaces.notebook import line
 from lakelite.interfaces.notebook.magic import Notebook
+from lakelite.interfaces.notebook.options import USAGE
 from lakelite.interfaces.notebook.result import Result
 from lakelite.interfaces.notebook.svg import Picture
 from lakelite.interfaces.runner import supervised
@@ -35,6 +36,7 @@ def test_dot_commands_run_in_their_place(cells: Cells) -> None:
     assert values(cells("%lake .diff 0 2")) == [("stock", 3, 0, 0, None)]
     assert "INSERT INTO stock VALUES\n" in repr(cells("%lake .dump stock"))
     assert "● 1  " in repr(cells("%lake .history"))
+    assert repr(cells("%lake .help release")).startswith("RELEASE\n")
     cells("%lake --out names .tables")
     assert "stock" in list(cells["names"]["name"])
     assert "no result" in cells.fails("%lake --out names .schema")
@@ -134,12 +136,12 @@ def test_names_are_completed_in_cells_and_lines_of_sql(cells: Cells) -> None:
 # In and out.
 
 
-def test_the_cells_of_the_readme(cells: Cells) -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
-    (block,) = re.findall(r"^```ipython\n(.*?)^```$", readme, re.DOTALL | re.MULTILINE)
+def test_the_cells_of_the_guide(cells: Cells) -> None:
+    (block,) = [block for page in documents.DOCUMENTS for block in documents.blocks(page) if block.language == "ipython"]
+    assert USAGE in (documents.GUIDE / "notebook.md").read_text("utf-8")
     cells("%unload_ext lakelite")
-    cells("import os\nos.mkdir('readme')\nos.chdir('readme')")
-    found = [cells(cell.strip()) for cell in block.split("\n\n")]
+    cells("import os\nos.mkdir('guide')\nos.chdir('guide')")
+    found = [cells(cell.strip()) for cell in block.parts[0].split("\n\n")]
     cells("%lake :memory:\nos.chdir('..')")
     assert [values(one) for one in found if isinstance(one, Result)] == [[("washer", 10), ("bolt", 40), ("nut", 70)], [("bolt",), ("nut",)], [(50,)]]
     assert isinstance(found[-1], Picture)

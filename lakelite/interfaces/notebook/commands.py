@@ -1,4 +1,4 @@
-"""The dot commands in a notebook: those that look at the lake and its past, `.read` and `.import`. What they give is shown as results are.
+"""The dot commands in a notebook: those that look at the lake and its past, `.help`, `.read` and `.import`. What they give is shown as results are.
 
 The others are about a prompt or a screen, and are refused by name.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lakelite.interfaces.dbapi import Connection
 
 Output = Result | Said
-_HERE = frozenset((".read", ".import", *(name for command in (*look.COMMANDS, *past.COMMANDS) for name in command.names)))
+_HERE = frozenset((".help", ".read", ".import", *(name for command in (*look.COMMANDS, *past.COMMANDS) for name in command.names)))
 
 
 class Commands:
