@@ -25,9 +25,9 @@ KEYED = "CREATE OR REPLACE TABLE t (k INTEGER, l VARCHAR, v INTEGER, PRIMARY KEY
 PLAIN = "CREATE OR REPLACE TABLE t (k INTEGER, l VARCHAR, v INTEGER)"
 FILLED = [f"INSERT INTO t SELECT range + {first}, 'l' || (range % 3), range FROM range(10)" for first in (0, 100, 200)]
 OTHERS = (
-    "CREATE OR REPLACE TABLE s (k INTEGER, l VARCHAR, big BIGINT, d DOUBLE, n INTEGER)",
-    "CREATE OR REPLACE TABLE u (k INTEGER, x INTEGER)",
-    "INSERT INTO u VALUES (1, 5), (2, 105), (3, NULL), (NULL, 205)",
+    "CREATE OR REPLACE TABLE s (k INTEGER, l VARCHAR, big BIGINT, d DOUBLE, n INTEGER, m INTEGER)",
+    "CREATE OR REPLACE TABLE u (k INTEGER, x INTEGER, m INTEGER)",
+    "INSERT INTO u VALUES (1, 5, 5), (2, 105, 105), (3, NULL, NULL), (NULL, 205, 7)",
 )
 SOURCES = (
     "s",
@@ -38,6 +38,7 @@ SOURCES = (
     "s JOIN u ON s.n = u.k",
     "u FULL JOIN s ON u.x = s.k",
     "s LEFT JOIN u USING (k)",
+    "s LEFT JOIN u USING (m)",
     "(s SEMI JOIN u ON s.n = u.k)",
     "s, LATERAL (SELECT s.n + 1 AS m) u(x)",
     "s POSITIONAL JOIN u",
@@ -55,6 +56,7 @@ CONDITIONS = (
     "t.l = s.l COLLATE NOCASE",
     "t.k BETWEEN 100 AND 150 AND t.k = s.k",
     "t.k = x",
+    "t.k = m",
     "v = x AND t.k = s.k",
 )
 
@@ -95,8 +97,9 @@ def con(connect: Callable[..., Any], all_sizes: None) -> Any:
 )
 @example(KEYED, "s", "t.k = s.k", "UPDATE t SET v = 1 FROM", [50], 1)
 @example(PLAIN, "u FULL JOIN s ON u.x = s.k", "t.k = x", "DELETE FROM t USING", [5], 1)
+@example(PLAIN, "s LEFT JOIN u USING (m)", "t.k = m", "DELETE FROM t USING", [5, 105, 203], 1)
 def test_as_duckdb_does(con: Any, table: str, sources: str, where: str, change: str, keys: list[int | None], large: int) -> None:
-    filled = f"INSERT INTO s SELECT k, 'l' || (k % 3), k::BIGINT * {large}, k, k % 5 FROM (SELECT unnest({keys}::INTEGER[]) AS k)"
+    filled = f"INSERT INTO s SELECT k, 'l' || (k % 3), k::BIGINT * {large}, k, k % 5, k FROM (SELECT unnest({keys}::INTEGER[]) AS k)"
     with duckdb.connect() as duck:
         for sql in (table, *FILLED, "DELETE FROM t WHERE k % 10 = 6", *OTHERS, filled.replace("None", "NULL")):
             for each in (duck, con):
