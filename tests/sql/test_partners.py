@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 from comparing import both
+from exchanging import library
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as some
 from oracle import multiset
@@ -169,6 +170,18 @@ def test_files_that_can_hold_no_partner_are_not_read(files: Callable[[str], int]
         assert files(f"UPDATE t SET v = -1 FROM {sources} WHERE {where}") == count, (sources, where)
         if "LATERAL" not in sources:  # which DuckDB refuses in DELETE
             assert files(f"DELETE FROM t USING {sources} WHERE {where}") == count, (sources, where)
+
+
+def test_what_may_give_other_rows_is_read_once(lake: Any, files: Callable[[str], int], monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = library("polars").DataFrame({"k": [5]})
+    monkeypatch.setitem(globals(), "whole_rows", whole)
+    monkeypatch.setitem(globals(), "lazy_rows", whole.lazy())
+    assert files("DELETE FROM t USING lazy_rows AS s WHERE t.k = s.k") == 4
+    assert files("DELETE FROM t USING whole_rows AS s WHERE t.k = s.k") == 2
+    lake.execute("CREATE TEMP VIEW often AS SELECT 5 AS k")
+    assert files("DELETE FROM t USING often WHERE t.k = often.k") == 2
+    lake.execute("CREATE OR REPLACE TEMP VIEW often AS SELECT 5 + (random() * 0)::INTEGER AS k")
+    assert files("DELETE FROM t USING often WHERE t.k = often.k") == 4
 
 
 def test_a_parameter_a_cte_and_what_the_caller_has(lake: Any) -> None:
