@@ -20,7 +20,9 @@ from lakelite.language.statements import (
     Name,
     Tuning,
 )
+from lakelite.language.tokens import folded
 from lakelite.language.tuning import read_tuning
+from lakelite.model import DATABASE
 
 _OTHER_VIEWS = {
     "RECURSIVE": "write WITH RECURSIVE inside the query of a view",
@@ -175,6 +177,8 @@ def _dropped(reader: Reader, kind: str) -> tuple[Name, ...]:
 
 def _schema(reader: Reader) -> str:
     name = reader.identifier("the name of a schema")
+    if folded(name) == DATABASE and reader.accept("."):
+        name = reader.identifier("the name of a schema")
     if reader.sees("."):
         raise reader.wrong("the name of a schema has one part", hint="a schema stands in no other; a name with a dot inside stands in double quotes")
     return name

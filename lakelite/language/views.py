@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from lakelite.language.reader import Reader
 from lakelite.language.statements import CommentOn, CreateView, Name, RenameView
-from lakelite.language.tokens import unquote
+from lakelite.language.tokens import folded, unquote
+from lakelite.model import DATABASE
 
 _NO_COMMENT = "comments are for tables, views and columns"
 
@@ -71,6 +72,8 @@ def _column(reader: Reader) -> tuple[Name, str, int]:
         offset = reader.peek().start
         parts.append(unquote(reader.source.shown(reader.peek())))
         reader.index += 1
+    if len(parts) > 2 and folded(parts[0]) == DATABASE:
+        del parts[0]
     if len(parts) not in (2, 3):
         hint = "such as COMMENT ON COLUMN flights.carrier IS 'the airline'"
         raise reader.wrong("a column is named with its table: table.column or schema.table.column", hint, reader.tokens.index(first))

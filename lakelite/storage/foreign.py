@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Variables = Callable[[str], Any]
 """The value of a caller's variable; None where there is none of that name."""
 
+_LAZY = (("polars", "LazyFrame"), ("pyarrow.dataset", "Dataset"))
 _MANY_READS = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("polars", "LazyFrame"), ("pyarrow", "Table"), ("pyarrow", "RecordBatch"),
                ("pyarrow.dataset", "Dataset"))  # fmt: skip
 _COLUMNS_ALONE = (("pandas", "Series"), ("polars", "Series"), ("pyarrow", "Array"), ("pyarrow", "ChunkedArray"))
@@ -81,6 +82,11 @@ class Frames:
             opened = scannable(value)
             self._opened[fold(name)] = (name, opened)
         return opened
+
+    @property
+    def are_lazy(self) -> bool:
+        """Whether one of the tables that were opened is computed when it is read, and may be another one then."""
+        return any(_is_one(opened, _LAZY) for _, opened in self._opened.values())
 
     def hold(self, name: str) -> Any:
         """That table for more than one reading: the rows of a reader are taken into memory; DataError if they cannot be read."""

@@ -126,7 +126,8 @@ def _may_be_asked(execution: Execution, work: ch.Work, chosen: Iterable[Fragment
     if sum(_bytes(execution.state(work, table).fragments.values()) for table in tables) > _bytes(chosen):
         return False
     texts = [change.ctes, render(execution, work, change.sources.sql, change.call), *execution.texts_within(change.reads.tables)]
-    return not any(is_volatile(text) or keeps_any_rows(text) for text in texts)
+    texts += [one.text for one in execution.temporaries.by_name.values() if one.is_view]
+    return not execution.engine.frames.are_lazy and not any(is_volatile(text) or keeps_any_rows(text) for text in texts)
 
 
 def _columns(execution: Execution, items: Mapping[str, str], change: Change) -> dict[str, list[str]]:

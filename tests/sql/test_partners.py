@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 from comparing import both
+from exchanging import library
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as some
 from oracle import multiset
@@ -25,9 +26,9 @@ KEYED = "CREATE OR REPLACE TABLE t (k INTEGER, l VARCHAR, v INTEGER, PRIMARY KEY
 PLAIN = "CREATE OR REPLACE TABLE t (k INTEGER, l VARCHAR, v INTEGER)"
 FILLED = [f"INSERT INTO t SELECT range + {first}, 'l' || (range % 3), range FROM range(10)" for first in (0, 100, 200)]
 OTHERS = (
-    "CREATE OR REPLACE TABLE s (k INTEGER, l VARCHAR, big BIGINT, d DOUBLE, n INTEGER)",
-    "CREATE OR REPLACE TABLE u (k INTEGER, x INTEGER)",
-    "INSERT INTO u VALUES (1, 5), (2, 105), (3, NULL), (NULL, 205)",
+    "CREATE OR REPLACE TABLE s (k INTEGER, l VARCHAR, big BIGINT, d DOUBLE, n INTEGER, m INTEGER)",
+    "CREATE OR REPLACE TABLE u (k INTEGER, x INTEGER, m INTEGER)",
+    "INSERT INTO u VALUES (1, 5, 5), (2, 105, 105), (3, NULL, NULL), (NULL, 205, 7)",
 )
 SOURCES = (
     "s",
@@ -38,6 +39,7 @@ SOURCES = (
     "s JOIN u ON s.n = u.k",
     "u FULL JOIN s ON u.x = s.k",
     "s LEFT JOIN u USING (k)",
+    "s LEFT JOIN u USING (m)",
     "(s SEMI JOIN u ON s.n = u.k)",
     "s, LATERAL (SELECT s.n + 1 AS m) u(x)",
     "s POSITIONAL JOIN u",
@@ -55,6 +57,7 @@ CONDITIONS = (
     "t.l = s.l COLLATE NOCASE",
     "t.k BETWEEN 100 AND 150 AND t.k = s.k",
     "t.k = x",
+    "t.k = m",
     "v = x AND t.k = s.k",
 )
 
@@ -95,8 +98,9 @@ def con(connect: Callable[..., Any], all_sizes: None) -> Any:
 )
 @example(KEYED, "s", "t.k = s.k", "UPDATE t SET v = 1 FROM", [50], 1)
 @example(PLAIN, "u FULL JOIN s ON u.x = s.k", "t.k = x", "DELETE FROM t USING", [5], 1)
+@example(PLAIN, "s LEFT JOIN u USING (m)", "t.k = m", "DELETE FROM t USING", [5, 105, 203], 1)
 def test_as_duckdb_does(con: Any, table: str, sources: str, where: str, change: str, keys: list[int | None], large: int) -> None:
-    filled = f"INSERT INTO s SELECT k, 'l' || (k % 3), k::BIGINT * {large}, k, k % 5 FROM (SELECT unnest({keys}::INTEGER[]) AS k)"
+    filled = f"INSERT INTO s SELECT k, 'l' || (k % 3), k::BIGINT * {large}, k, k % 5, k FROM (SELECT unnest({keys}::INTEGER[]) AS k)"
     with duckdb.connect() as duck:
         for sql in (table, *FILLED, "DELETE FROM t WHERE k % 10 = 6", *OTHERS, filled.replace("None", "NULL")):
             for each in (duck, con):
@@ -166,6 +170,18 @@ def test_files_that_can_hold_no_partner_are_not_read(files: Callable[[str], int]
         assert files(f"UPDATE t SET v = -1 FROM {sources} WHERE {where}") == count, (sources, where)
         if "LATERAL" not in sources:  # which DuckDB refuses in DELETE
             assert files(f"DELETE FROM t USING {sources} WHERE {where}") == count, (sources, where)
+
+
+def test_what_may_give_other_rows_is_read_once(lake: Any, files: Callable[[str], int], monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = library("polars").DataFrame({"k": [5]})
+    monkeypatch.setitem(globals(), "whole_rows", whole)
+    monkeypatch.setitem(globals(), "lazy_rows", whole.lazy())
+    assert files("DELETE FROM t USING lazy_rows AS s WHERE t.k = s.k") == 4
+    assert files("DELETE FROM t USING whole_rows AS s WHERE t.k = s.k") == 2
+    lake.execute("CREATE TEMP VIEW often AS SELECT 5 AS k")
+    assert files("DELETE FROM t USING often WHERE t.k = often.k") == 2
+    lake.execute("CREATE OR REPLACE TEMP VIEW often AS SELECT 5 + (random() * 0)::INTEGER AS k")
+    assert files("DELETE FROM t USING often WHERE t.k = often.k") == 4
 
 
 def test_a_parameter_a_cte_and_what_the_caller_has(lake: Any) -> None:
