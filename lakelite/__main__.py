@@ -21,6 +21,7 @@ TEMPORARY = ":memory:"
 EPILOG = """\
 without -c and -f, statements are read from standard input, with a prompt on a terminal
 `lakelite demo [DIR]` loads a lake with real flights and shows two transactions that meet
+`lakelite -c ".help"` lists the commands and statements, `lakelite -c ".help update"` explains one of them, a setting, a view or an error
 
 exit codes: 0 done, 1 a statement failed, 2 usage, 3 the lake cannot be opened, 5 transaction conflict, 130 interrupted
 -c and -f stop at the first error; standard input goes on (but with --bail) and ends with the code of the first
@@ -127,7 +128,7 @@ def _standard_input() -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8-sig") if sys.stdin else ""
     except UnicodeDecodeError as error:
-        raise DataError(f"standard input is not UTF-8 text (byte {error.start})") from error
+        raise DataError(f"standard input is not UTF-8 text (byte {error.start})", hint="convert it first, such as with iconv -t UTF-8") from error
 
 
 def _level(text: str) -> str:

@@ -54,7 +54,7 @@ def answer(operation: st.Operation, execution: Execution, work: Work, call: Call
             return look.describe_history(execution.catalog, execution.view.snapshot_id, table, limit_of(operation, call.values))
         case st.ShowSettings():
             return _settings(operation.name, execution, work)
-    raise NotSupportedError(f"{type(operation).__name__} is not supported")
+    raise NotSupportedError(f"{type(operation).__name__} is not supported", hint="it is not known in this version of lakelite")
 
 
 def _temporary(execution: Execution, name: Name) -> Temporary | None:

@@ -20,8 +20,14 @@ This module owns the classes and how they are shown; what other libraries raise 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from lakelite.cells import width
+
+ConflictKind = Literal[
+    "read changed", "row count changed", "error changed", "changed first", "schema changed", "table dropped", "external data",
+    "superseded maintenance", "merge conflict",
+]  # fmt: skip
 
 COLUMNS = 80  # of a terminal, for what is longer than a line
 SHOWN_BEFORE, SHOWN = 60, 120  # characters of a source line
@@ -42,11 +48,12 @@ class Error(Exception):
 
     sqlstate: str | None = None
     context: str | None = None
+    advice: str | None = None  # the hint of an error that is given none
 
     def __init__(self, message: str, *, hint: str | None = None, position: Position | None = None) -> None:
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self.hint = hint or self.advice
         self.position = position
 
     def within(self, script: str, start: int, number: int | None) -> None:
@@ -89,6 +96,7 @@ class InternalError(DatabaseError):
     """An invariant does not hold: a bug of lakelite, or a catalog that contradicts itself."""
 
     sqlstate = "XX000"
+    advice = "please report it with the statement that was run; CHECK LAKE tells whether the lake is damaged"
 
 
 class NotSupportedError(DatabaseError):
@@ -192,12 +200,11 @@ def _in_script(position: Position | None, script: str, start: int, number: int |
 class Conflict:
     """One thing that could not be reconciled, with all that a person needs to decide what to do.
 
-    `kind` is one of: read changed, schema changed, table dropped, external data, history expired. `rows` counts the
-    winner's rows that matter (None: not known); `keys` names up to ten of them; `accepted_at` is the isolation level
-    that would have accepted the commit, or None.
+    `kind`: see ConflictKind. `rows` counts the winner's rows that matter (None: not known); `keys` names up to ten of
+    them; `accepted_at` is the isolation level that would have accepted the commit, or None.
     """
 
-    kind: str
+    kind: ConflictKind
     table: str
     winner_snapshot_id: int
     winner_committed_at: str

@@ -70,7 +70,7 @@ def values_of_sets(statement: st.Statement, parameter_sets: Sequence[Parameters]
     return found
 
 
-def path_of(operation: st.Export | st.Import, values: Mapping[str, Any]) -> Path:
+def path_of(operation: st.Export | st.Import | st.Backup, values: Mapping[str, Any]) -> Path:
     """The path that a statement names, or that is the value of its parameter; ProgrammingError if that is none."""
     path = operation.path if operation.path is not None else values[operation.parameter or ""]
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
@@ -84,7 +84,7 @@ def limit_of(operation: st.DescribeHistory, values: Mapping[str, Any]) -> int | 
         return operation.limit
     limit = values[operation.limit]
     if not isinstance(limit, int) or isinstance(limit, bool) or not 0 <= limit < 10**LIMIT_DIGITS:
-        raise DataError("the LIMIT of DESCRIBE HISTORY is a whole number, 0 or more")
+        raise DataError("the LIMIT of DESCRIBE HISTORY is a whole number, 0 or more", hint="leave LIMIT out for the whole history")
     return limit
 
 
@@ -96,7 +96,7 @@ def hours_of(operation: st.Vacuum, values: Mapping[str, Any]) -> float | None:
     fits = isinstance(hours, int | float) and not isinstance(hours, bool)
     fits = fits or (isinstance(hours, Decimal) and hours.is_finite())
     if not fits or not 0 <= hours <= MOST_HOURS:
-        raise DataError(f"RETAIN takes a number of hours from 0 to {MOST_HOURS}")
+        raise DataError(f"RETAIN takes a number of hours from 0 to {MOST_HOURS}", hint="a tag keeps a version for ever: CREATE TAG name AT VERSION n")
     return float(hours)
 
 

@@ -115,7 +115,9 @@ class Session:
         """Adds the rows of `data` to a table, by column name. `name`: of the table, as it is written in SQL; `data`: see storage.foreign."""
         self.check_usable()
         if not isinstance(name, str):
-            raise InterfaceError(f"the name of a table is a str, not {type(name).__name__}")
+            raise InterfaceError(
+                f"the name of a table is a str, not {type(name).__name__}", hint='the data is the second argument: con.append("t", data)'
+            )
         with closing(Rows(data)) as rows:
             statement = parse_append(name, rows)
             with self._statement(statement.text):
@@ -137,7 +139,7 @@ class Session:
         """InterfaceError where the session was closed, or was opened by another process."""
         refuse_fork(self._owner_pid)
         if self._closed:
-            raise InterfaceError("the connection is closed")
+            raise InterfaceError("the connection is closed", hint="lakelite.connect(…) opens another")
 
     def _names(self) -> Names:
         view = self.lake.view
@@ -165,6 +167,9 @@ class Session:
                 return self._optimize(operation, call)
             case st.Export() | st.Import():
                 return self._transfer(operation, values)
+            case st.Backup():
+                with self._limited(self.lake.engine.stopper):
+                    return standalone.back_up(self.lake, self._tx, path_of(operation, values), self._watch.check_stopped)
             case st.Query() | st.CopyTo():
                 return self._query(statement, values)
             case st.MergeBranch():

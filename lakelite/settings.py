@@ -67,11 +67,13 @@ def text_setting(name: str, value: object) -> str | None:
     if not isinstance(value, str):
         raise DataError(f"{name} has to be a text, not {type(value).__name__}", hint="put it into single quotes")
     if len(value) > most:
-        raise DataError(f"{name} has at most {most} characters, not {len(value)}")
+        raise DataError(f"{name} has at most {most} characters, not {len(value)}", hint="give a shorter text")
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise DataError(f"{name} holds half of a surrogate pair, which is no character") from error
+        raise DataError(
+            f"{name} holds half of a surrogate pair, which is no character", hint="the text was decoded wrongly: read it as UTF-8"
+        ) from error
     return value
 
 

@@ -1,8 +1,10 @@
-"""Statements that are no part of a transaction's changes: SET, SHOW and DESCRIBE, VACUUM, CHECK LAKE."""
+"""Statements that are no part of a transaction's changes: SET, SHOW and DESCRIBE, VACUUM, CHECK LAKE, BACKUP."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from lakelite import answers, errors
@@ -12,6 +14,7 @@ from lakelite.lake import Lake
 from lakelite.language import statements as st
 from lakelite.language.branch_statements import CreateBranch, CreateTag, DropBranch, DropTag, ShowBranches, ShowTags, UseBranch
 from lakelite.maintenance import check
+from lakelite.maintenance.backup import backup
 from lakelite.maintenance.vacuum import Vacuumed, vacuum, vacuum_each
 from lakelite.mapping.names import did_you_mean
 from lakelite.model import Table, literal
@@ -25,7 +28,7 @@ from lakelite.transaction.transaction import Transaction
 
 _BARE_WORDS = re.compile(r"[^\W\d]\w*(?:\s+[^\W\d]\w*)*")
 _READS = (
-    st.Query, st.CopyTo, st.Export, st.SetOption, st.CheckLake, ShowBranches, ShowTags,
+    st.Query, st.CopyTo, st.Export, st.Backup, st.SetOption, st.CheckLake, ShowBranches, ShowTags,
     st.ShowTables, st.ShowSchemas, st.ShowSettings, st.ShowCreateTable, st.DescribeTable, st.DescribeHistory,
 )  # fmt: skip
 _WITHIN_THE_LAKE = (
@@ -163,6 +166,15 @@ def _check_lake(lake: Lake) -> Result:
     with lake.head() as view:
         found = check.findings(lake.catalog, lake.paths, lake.engine, view.snapshot_id)
     return Result(tuple((name, "VARCHAR") for name in check.COLUMNS), rows=[(f.severity, f.object, f.finding, f.what_to_do) for f in found])
+
+
+def back_up(lake: Lake, tx: Transaction | None, directory: Path, check: Callable[[], None]) -> Result:
+    """BACKUP TO; one row with what was copied. `check` raises where the statement is to stop."""
+    if tx is not None:
+        raise ProgrammingError("BACKUP cannot run inside a transaction", hint="COMMIT or ROLLBACK first")
+    done = backup(lake.catalog, lake.paths, lake.lease, lake.locked, directory, check)
+    columns = (("directory", "VARCHAR"), ("snapshot_id", "BIGINT"), ("files", "BIGINT"), ("bytes", "BIGINT"))
+    return Result(columns, rows=[(done.directory, done.snapshot_id, done.files, done.bytes)])
 
 
 def _kept_hours(lake: Lake) -> dict[Table, float]:

@@ -66,6 +66,13 @@ class Watch:
         if self._interrupt is not None:
             raise duckdb.InterruptException("Interrupted!")
 
+    def check_stopped(self) -> None:
+        """The same, and where a limit has passed: for where Python works for long."""
+        self.check()
+        with self._lock:
+            if any(call.stopped for call in self._calls):
+                raise duckdb.InterruptException("Interrupted!")
+
     @contextmanager
     def limit(self, milliseconds: int, stop: Callable[[], None]) -> Iterator[None]:
         """Calls `stop` when the block runs longer; OperationalError if that interrupted it."""

@@ -164,3 +164,19 @@ def plain(lake: Path, name: str) -> list[tuple[Any, ...]]:
             dead = [*BitMap.deserialize(vectors[fragment_id])] if fragment_id in vectors else []
             rows += duck.execute(f"SELECT {columns} FROM {source} WHERE NOT list_contains(?::BIGINT[], file_row_number)", [dead]).fetchall()
     return sorted(rows)
+
+
+def work_or_back_up(barrier: Any, path: str, number: int, seconds: float, folder: str) -> int:
+    """`work`, or for the first process backups, with a VACUUM of all that is old beside each other one; how many backups there are."""
+    if number:
+        work(barrier, path, number, seconds)
+        return 0
+    with lakelite.connect(path, autocommit=True) as con:
+        barrier.wait(seconds + 100)
+        end, made = time.monotonic() + seconds, 0
+        while time.monotonic() < end:
+            con.execute("BACKUP TO ?", [f"{folder}/{made}"])
+            made += 1
+            if made % 2:
+                con.execute("VACUUM RETAIN 0 HOURS")
+    return made

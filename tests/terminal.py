@@ -78,6 +78,11 @@ class Terminal:
         above = ["".join(line[x].data for x in range(self._screen.columns)).rstrip() for line in self._screen.history.top]
         return [*above, *self.lines]
 
+    @property
+    def cells(self) -> list[list[pyte.screens.Char]]:
+        """The lines of the screen, cell by cell, each with its text and colour."""
+        return [[self._screen.buffer[y][x] for x in range(self._screen.columns)] for y in range(self._screen.lines)]
+
     def _read(self, seconds: float) -> None:
         try:
             text = self.process.read_nonblocking(65_536, seconds)

@@ -47,7 +47,7 @@ class Catalog:
             except sqlite3.ProgrammingError as error:
                 raise InternalError(f"the catalog was used wrongly: {error}") from error
             except OverflowError as error:
-                raise DataError("a number is too large: the catalog holds whole numbers of 64 bits") from error
+                raise DataError("a number is too large: the catalog holds whole numbers of 64 bits", hint="give a smaller number") from error
             except UnicodeError as error:
                 raise OperationalError("the catalog is damaged: it holds text that is none", hint="restore the lake from a copy") from error
             except sqlite3.Error as error:
@@ -111,6 +111,14 @@ class Catalog:
                 self._sqlite.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             except sqlite3.Error as error:
                 raise catalog_error(error, "checkpointing it") from error
+
+    def copy_to(self, path: Path) -> None:
+        """A whole copy, in a new file that is not durable yet. Under the commit lock it is of the newest snapshot."""
+        with self._lock:
+            try:
+                self._sqlite.execute("VACUUM INTO ?", (str(path),))
+            except sqlite3.Error as error:
+                raise catalog_error(error, "copying it") from error
 
     # What a snapshot holds.
 

@@ -41,7 +41,10 @@ class TransactionBlock:
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: object) -> None:
         if self._thread != threading.get_ident():
-            raise InterfaceError("a transaction block ends once, and in the thread in which it began")
+            raise InterfaceError(
+                "a transaction block ends once, and in the thread in which it began",
+                hint="leave it where it was entered; another thread begins a block of its own",
+            )
         self._thread = -1
         try:
             with self._connection.call():

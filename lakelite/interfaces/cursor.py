@@ -158,7 +158,7 @@ class Cursor(Exports):
 
     def _check_open(self) -> None:
         if self._closed:
-            raise InterfaceError("the cursor is closed")
+            raise InterfaceError("the cursor is closed", hint="con.cursor() makes another")
         self._session.check_usable()
 
     def setinputsizes(self, sizes: Sequence[Any]) -> None:
@@ -202,5 +202,5 @@ def _count(size: Any) -> int:
     except TypeError:
         count = -1
     if count < 0:
-        raise InterfaceError("the number of rows to fetch is a whole number, 0 or more")
+        raise InterfaceError("the number of rows to fetch is a whole number, 0 or more", hint="fetchall() gives all of them")
     return min(count, sys.maxsize)

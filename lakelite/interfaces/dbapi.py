@@ -74,7 +74,7 @@ def _text(path: str | os.PathLike[str]) -> str:
     """The path of a lake as text; InterfaceError for what is none: `str(None)` would make a lake called None."""
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str):
-        raise InterfaceError(f"the path of a lake is a str or a pathlib.Path, not {type(path).__name__}")
+        raise InterfaceError(f"the path of a lake is a str or a pathlib.Path, not {type(path).__name__}", hint='":memory:" is a temporary lake')
     if not text:
         raise InterfaceError("the path of the lake is empty", hint='"." is the current directory, ":memory:" a temporary lake')
     return text
@@ -82,17 +82,17 @@ def _text(path: str | os.PathLike[str]) -> str:
 
 def _check_switch(name: str, value: object) -> None:
     if value not in (True, False):
-        raise InterfaceError(f"{name} is True or False")
+        raise InterfaceError(f"{name} is True or False", hint="give one of them")
 
 
 def _check_arguments(author: object, branch: object, **switches: object) -> None:
     for name, value in switches.items():
         _check_switch(name, value)
     if author is not None and not isinstance(author, str):
-        raise InterfaceError(f"an author is a str, not {type(author).__name__}")
+        raise InterfaceError(f"an author is a str, not {type(author).__name__}", hint="None stands for the name of the user")
     text_setting("author", author)
     if not isinstance(branch, str):
-        raise InterfaceError(f"a branch is a str, not {type(branch).__name__}")
+        raise InterfaceError(f"a branch is a str, not {type(branch).__name__}", hint='"main" is the one that each lake has')
 
 
 class Connection:
@@ -118,6 +118,7 @@ class Connection:
         self._blocks = threading.RLock()
 
     def cursor(self) -> Cursor:
+        """A new cursor, without a result. InterfaceError: the connection is closed."""
         self._session.check_usable()
         self.messages.clear()
         return Cursor(self, self._session)
@@ -192,6 +193,7 @@ class Connection:
 
     @property
     def autocommit(self) -> bool:
+        """Whether each statement commits by itself; can be switched on while no transaction is open."""
         return self._session.autocommit
 
     @autocommit.setter
@@ -204,6 +206,7 @@ class Connection:
 
     @property
     def in_transaction(self) -> bool:
+        """Whether a transaction is open, by BEGIN or, without autocommit, by a statement."""
         return self._session.in_transaction
 
     @property
@@ -231,7 +234,7 @@ class Connection:
     @pinned_version.setter
     def pinned_version(self, version: int | None) -> None:
         if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
-            raise InterfaceError("a version is a whole number, or None")
+            raise InterfaceError("a version is a whole number, or None", hint="DESCRIBE HISTORY lists the versions; None is the newest")
         self._session.pinned_version = version
 
     def confine(self) -> None:

@@ -56,7 +56,7 @@ class Exports(ABC):
         is not closed.
         """
         if not isinstance(rows_per_batch, int) or rows_per_batch < 1:
-            raise InterfaceError("rows_per_batch is a whole number, 1 or more")
+            raise InterfaceError("rows_per_batch is a whole number, 1 or more", hint="leave it out for the usual size")
         batches = self._left().batches(rows_per_batch)
         batches.owner = self
         return batches.reader()

@@ -215,7 +215,7 @@ class Stoppable:
 
     def fetchmany(self, size: int, /) -> Sequence[Row]:
         if self.stop.is_set():
-            raise errors.OperationalError("interrupted")
+            raise errors.OperationalError("interrupted", hint="the statement was undone; run it again if you want it")
         rows = self.cursor.fetchmany(size)
         if self.meter is not None:
             self.meter.end()

@@ -94,7 +94,7 @@ def _rename(reader: Reader) -> _Change:
     if reader.accept("TO"):
         name = reader.identifier("the new name of the table")
         if reader.sees("."):
-            raise reader.wrong("a table stays in its schema: the new name has one part")
+            raise reader.wrong("a table stays in its schema: the new name has one part", hint="leave the schema out: RENAME TO name")
         return "rename table", (), name, None
     reader.accept("COLUMN")
     path = _path(reader)

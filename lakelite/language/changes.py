@@ -35,7 +35,9 @@ def read_insert(reader: Reader, ctes: Sql | None) -> Insert:
     stop = min(_conflict_at(reader), reader.scan(lambda index: reader.is_clause(index, "RETURNING")))
     if reader.accept("DEFAULT", "VALUES"):
         if columns is not None or by_name:
-            raise reader.wrong("DEFAULT VALUES takes neither a list of columns nor BY NAME", index=0)
+            raise reader.wrong(
+                "DEFAULT VALUES takes neither a list of columns nor BY NAME", index=0, hint="INSERT INTO t DEFAULT VALUES is all of it"
+            )
         on_conflict = _on_conflict(reader, target, alias, instead, overwrite)
         return Insert(target, overwrite, None, False, None, False, ctes, returning_list(reader), alias, on_conflict)
     is_values = _is_values_list(reader, stop)
@@ -224,7 +226,7 @@ def _options(reader: Reader) -> tuple[tuple[str, str | None], ...]:
             raise reader.syntax_error("expected the name of an option")
         name = folded(unquote(reader.source.shown(token)))
         if name in options:
-            raise reader.wrong(f'the option "{name}" is given twice')
+            raise reader.wrong(f'the option "{name}" is given twice', hint="give it once")
         reader.index += 1
         first = reader.index
         reader.index = reader.scan(lambda index: reader.tokens[index].word in (",", ")"))

@@ -194,7 +194,7 @@ def _value(reader: Reader) -> str:
         raise reader.syntax_error("expected one value")
     parts = splice(reader.source, first, reader.index).parts
     if len(parts) != 1 or not isinstance(parts[0], str):
-        raise reader.wrong("a setting cannot hold a past version of a table", index=first)
+        raise reader.wrong("a setting cannot hold a past version of a table", index=first, hint="give the value itself")
     return parts[0]
 
 
@@ -240,7 +240,7 @@ def _history(reader: Reader) -> DescribeHistory:
         if not (shown.isascii() and shown.isdigit()):
             raise reader.syntax_error("expected a whole number")
         if len(shown) > LIMIT_DIGITS:
-            raise reader.wrong(f"the LIMIT of DESCRIBE HISTORY has at most {LIMIT_DIGITS} digits")
+            raise reader.wrong(f"the LIMIT of DESCRIBE HISTORY has at most {LIMIT_DIGITS} digits", hint="leave LIMIT out for the whole history")
         limit = int(shown)
         reader.index += 1
     reader.finish()
@@ -260,7 +260,7 @@ def _hours(reader: Reader) -> float | str:
     except ValueError:  # digits that end with _ are a number for DuckDB's lexer
         raise reader.syntax_error("expected a number of hours, 0 or more") from None
     if hours > MOST_HOURS:
-        raise reader.wrong(f"RETAIN takes at most {MOST_HOURS} hours")
+        raise reader.wrong(f"RETAIN takes at most {MOST_HOURS} hours", hint="a tag keeps a version for ever: CREATE TAG name AT VERSION n")
     reader.index += 1
     _expect_hours(reader)
     return hours

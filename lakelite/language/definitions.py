@@ -100,7 +100,7 @@ def _create_schema(reader: Reader) -> CreateSchema:
 def _create_table(reader: Reader, or_replace: bool) -> CreateTable | CreateTableAs | CreateTableLike:
     if_not_exists = reader.accept("IF", "NOT", "EXISTS")
     if or_replace and if_not_exists:
-        raise reader.wrong("CREATE TABLE takes OR REPLACE or IF NOT EXISTS, not both", index=0)
+        raise reader.wrong("CREATE TABLE takes OR REPLACE or IF NOT EXISTS, not both", index=0, hint="leave one of them out")
     target = reader.name()
     if not reader.sees("("):
         return _create_table_as(reader, target, or_replace, if_not_exists, None, _tuning(reader))
@@ -176,5 +176,5 @@ def _dropped(reader: Reader, kind: str) -> tuple[Name, ...]:
 def _schema(reader: Reader) -> str:
     name = reader.identifier("the name of a schema")
     if reader.sees("."):
-        raise reader.wrong("the name of a schema has one part")
+        raise reader.wrong("the name of a schema has one part", hint="a schema stands in no other; a name with a dot inside stands in double quotes")
     return name

@@ -65,6 +65,7 @@ _READERS: dict[str, Callable[[Reader], Operation]] = {
     "CHECK": upkeep.read_check,
     "EXPORT": transfer.read_export,
     "IMPORT": transfer.read_import,
+    "BACKUP": transfer.read_backup,
 }
 _REFUSED_FIRST = frozenset(words[0] for words, _, _ in BY_FIRST_WORDS)
 _FIRST_WORDS = sorted((set(_READERS) | _REFUSED_FIRST | QUERY_HEADS | {"START", "EXPLAIN"}) - {"("})

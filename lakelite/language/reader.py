@@ -94,7 +94,7 @@ class Reader:
             raise self.syntax_error("expected the name of a table")
         second = self._take_name()
         if self.sees("."):
-            raise self.wrong("the name of a table has at most two parts, schema.table")
+            raise self.wrong("the name of a table has at most two parts, schema.table", "a name with a dot inside stands in double quotes")
         return Name(first, second, offset)
 
     def columns(self) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ BY_FIRST_WORDS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("DETACH",), "DETACH", "a connection is to one lake; close it instead"),
     (("INSTALL",), "INSTALL", "install extensions with DuckDB itself"),
     (("LOAD",), "LOAD", "only the extensions that are built into DuckDB can be used"),
-    (("BACKUP",), "BACKUP", "close the lake and copy its directory"),
     (("PREPARE",), "PREPARE", "pass parameters to execute: ?, $1 or $name"),
     (("EXECUTE",), "EXECUTE", "pass parameters to execute: ?, $1 or $name"),
     (("DEALLOCATE",), "DEALLOCATE", "pass parameters to execute: ?, $1 or $name"),

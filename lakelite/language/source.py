@@ -13,6 +13,7 @@ from lakelite.cells import fitted
 from lakelite.errors import NotSupportedError, Position, ProgrammingError
 from lakelite.language.statements import Hole, Sql
 from lakelite.language.tokens import STATEMENT_BYTES, Piece, Token, is_number, unquote
+from lakelite.mapping.keywords import misplaced
 
 NESTING = 800
 MOST_PARAMETERS = 65_535
@@ -49,10 +50,13 @@ class Source:
 
 
 def syntax_error(text: str, token: Token | None, hint: str | None = None) -> ProgrammingError:
-    """A syntax error at `token`, or at the end of the text."""
+    """A syntax error at `token`, or at the end of the text. Without a hint of its own it has that of a word that does not fit."""
     if token is None:
-        return ProgrammingError("syntax error at the end of the statement", hint=hint, position=Position.at(text, len(text)))
+        return ProgrammingError(
+            "syntax error at the end of the statement", hint=hint or "something is missing", position=Position.at(text, len(text))
+        )
     shown = text[token.start : token.end]
+    hint = hint or misplaced(text[: token.start], shown)
     shown = shown if len(shown) <= 40 else shown[:37] + "..."
     return ProgrammingError(f'syntax error at or near "{shown}"', hint=hint, position=Position.at(text, token.start))
 

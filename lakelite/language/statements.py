@@ -202,6 +202,14 @@ class CheckLake:
     """CHECK LAKE."""
 
 
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """BACKUP TO: the whole lake, in another directory. `path` or `parameter` says which."""
+
+    path: str | None
+    parameter: str | None
+
+
 Standalone = SetOption | ShowTables | ShowSchemas | ShowSettings | ShowCreateTable | DescribeTable | DescribeHistory | Vacuum | CheckLake
 
 
@@ -209,7 +217,7 @@ Operation = (
     Query | CreateSchema | DropSchema | CreateTable | CreateTableAs | CreateTableLike | DropTable | AlterTable | TuneTable
     | CreateView | DropView | RenameView | CommentOn
     | Insert | Delete | Update | Merge | Truncate | RestoreTable | CopyFrom | Append | CopyTo
-    | Begin | Commit | ExplainCommit | Rollback | Savepoint | Release | RollbackTo | Optimize | Export | Import
+    | Begin | Commit | ExplainCommit | Rollback | Savepoint | Release | RollbackTo | Optimize | Export | Import | Backup
     | Standalone | MergeBranch | OfBranches
 )  # fmt: skip
 

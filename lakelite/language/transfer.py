@@ -1,10 +1,10 @@
-"""The frames of EXPORT DATABASE and IMPORT DATABASE."""
+"""The frames of EXPORT DATABASE, IMPORT DATABASE and BACKUP."""
 
 from __future__ import annotations
 
 from lakelite.language.changes import read_path
 from lakelite.language.reader import Reader
-from lakelite.language.statements import Export, Import
+from lakelite.language.statements import Backup, Export, Import
 from lakelite.language.tokens import folded, unquote
 
 
@@ -36,3 +36,12 @@ def read_import(reader: Reader) -> Import:
     path, parameter = read_path(reader, "a directory, or of a DuckDB or SQLite file")
     reader.finish()
     return Import(path, parameter)
+
+
+def read_backup(reader: Reader) -> Backup:
+    """Behind BACKUP: [LAKE] TO path."""
+    reader.accept("LAKE")
+    reader.expect("TO")
+    path, parameter = read_path(reader, "a directory")
+    reader.finish()
+    return Backup(path, parameter)

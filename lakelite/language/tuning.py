@@ -98,7 +98,9 @@ def _partition_by(reader: Reader) -> PartitionBy:
 def _buckets(reader: Reader) -> int:
     shown = reader.source.shown(reader.peek())
     if reader.peek().kind != "number" or not shown.isdecimal() or not 1 <= int(shown) <= _MOST_BUCKETS:
-        raise reader.wrong(f"bucket(n, c) takes a whole number n from 1 to {_MOST_BUCKETS} first")
+        raise reader.wrong(
+            f"bucket(n, c) takes a whole number n from 1 to {_MOST_BUCKETS} first", hint="such as PARTITIONED BY (bucket(16, user_id))"
+        )
     reader.index += 1
     reader.expect(",")
     return int(shown)

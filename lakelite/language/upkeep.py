@@ -52,9 +52,11 @@ def _columns(reader: Reader) -> tuple[SortColumn, ...]:
         offset = reader.peek().start
         found.append(SortColumn(reader.identifier("the name of a column"), offset))
         if len({folded(c.name) for c in found}) < len(found):
-            raise reader.wrong(f'column "{found[-1].name}" stands twice in ZORDER BY', index=reader.index - 1)
+            raise reader.wrong(f'column "{found[-1].name}" stands twice in ZORDER BY', "name each column once", reader.index - 1)
         if len(found) > MOST_SORT_COLUMNS:
-            raise reader.wrong(f"ZORDER BY takes at most {MOST_SORT_COLUMNS} columns", index=reader.index - 1)
+            raise reader.wrong(
+                f"ZORDER BY takes at most {MOST_SORT_COLUMNS} columns", index=reader.index - 1, hint="name those that queries filter by most"
+            )
         if not reader.accept(","):
             break
     if bracket:

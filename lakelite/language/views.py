@@ -13,7 +13,7 @@ def read_create_view(reader: Reader, or_replace: bool) -> CreateView:
     """Behind CREATE [OR REPLACE] VIEW: [IF NOT EXISTS] name [(columns)] AS query."""
     if_not_exists = reader.accept("IF", "NOT", "EXISTS")
     if or_replace and if_not_exists:
-        raise reader.wrong("CREATE VIEW takes OR REPLACE or IF NOT EXISTS, not both", index=0)
+        raise reader.wrong("CREATE VIEW takes OR REPLACE or IF NOT EXISTS, not both", index=0, hint="leave one of them out")
     target = reader.name()
     names = reader.columns() if reader.sees("(") else ()
     reader.expect("AS")
@@ -38,7 +38,7 @@ def read_alter_view(reader: Reader) -> RenameView:
         raise reader.unsupported("ALTER VIEW other than RENAME TO", "CREATE OR REPLACE VIEW gives it another query")
     new_name = reader.identifier("the new name of the view")
     if reader.sees("."):
-        raise reader.wrong("a view stays in its schema: the new name has one part")
+        raise reader.wrong("a view stays in its schema: the new name has one part", hint="leave the schema out: RENAME TO name")
     reader.finish()
     return RenameView(target, if_exists, new_name)
 
@@ -72,5 +72,6 @@ def _column(reader: Reader) -> tuple[Name, str, int]:
         parts.append(unquote(reader.source.shown(reader.peek())))
         reader.index += 1
     if len(parts) not in (2, 3):
-        raise reader.wrong("a column is named with its table: table.column or schema.table.column", index=reader.tokens.index(first))
+        hint = "such as COMMENT ON COLUMN flights.carrier IS 'the airline'"
+        raise reader.wrong("a column is named with its table: table.column or schema.table.column", hint, reader.tokens.index(first))
     return Name(parts[0] if len(parts) == 3 else None, parts[-2], first.start), parts[-1], offset

@@ -8,7 +8,7 @@ import duckdb
 
 from lakelite import errors
 from lakelite.errors import Position
-from lakelite.mapping import places
+from lakelite.mapping import grammar, places
 from lakelite.mapping.names import NO_NAMES, Names
 from lakelite.mapping.wording import worded
 from lakelite.mapping.words import Words
@@ -67,8 +67,11 @@ def carried(error: BaseException) -> duckdb.Error | None:
 def engine_error(error: duckdb.Error, text: str, names: Names = NO_NAMES) -> errors.DatabaseError:
     """Our error for DuckDB's. `text`: the statement as the user wrote it; `names`: what it could have meant."""
     theirs = type(error)
-    message, quoted = places.quoted_line(str(error))
+    own = grammar.parsed(text) if isinstance(error, duckdb.ParserException) else None
+    message, quoted = places.quoted_line(str(own or error))
     bare = _PREFIX.sub("", message)
+    if quoted and own is None and grammar.ran_out(quoted, text):
+        bare, quoted = grammar.TOO_EARLY, None
     if NOT_NULL_MARK in bare:
         theirs, bare = duckdb.ConstraintException, f"NOT NULL constraint failed: {bare.split(NOT_NULL_MARK, 1)[1].strip()}"
     at = places.place(text, quoted) if quoted else None

@@ -5,17 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from lakelite.mapping.grammar import TOO_EARLY
+from lakelite.mapping.keywords import CLAUSES, is_known, misplaced
 from lakelite.mapping.names import near
 from lakelite.mapping.words import Rule, Said, Words, rule, sql_types
-
-_CLAUSES = """SELECT FROM WHERE GROUP ORDER HAVING LIMIT OFFSET UNION INTERSECT EXCEPT QUALIFY WINDOW VALUES RETURNING DISTINCT BETWEEN
-    PARTITION INNER LEFT RIGHT OUTER CROSS JOIN USING INTERVAL EXISTS DEFAULT PRIMARY REFERENCES INTO TABLE AND LIKE CASE WHEN THEN ELSE
-    CAST NULL NOT BY ON AS""".split()
-
-_OTHER_WORDS = "OVER PIVOT UNPIVOT IN IS OR SET ALL ANY ASC DESC FOR END FILTER FIRST LAST ROWS RANGE WITH WITHIN USE SHOW".split()
-
-_RESERVED = """ANALYSE ANALYZE ARRAY ASYMMETRIC BOTH CHECK COLLATE COLUMN CONSTRAINT CREATE DEFERRABLE DESCRIBE DO FALSE FETCH FOREIGN GRANT INITIALLY
-    LAMBDA LATERAL LEADING ONLY PIVOT_LONGER PIVOT_WIDER PLACING SOME SUMMARIZE SYMMETRIC TO TRAILING TRUE UNIQUE VARIADIC""".split()
 
 _PAST = re.compile(r"\b(?:AT\s*\(\s*\w+|AT\s+(?:VERSION|TIMESTAMP)|AS\s+OF|FOR\s+(?:SYSTEM_\w+|VERSION|TIMESTAMP))\b", re.IGNORECASE)
 _PAST_HINT = "a past version is t AT (VERSION => 3) or t FOR VERSION AS OF 3; for a time, the word TIMESTAMP and its text in quotes"
@@ -25,7 +18,7 @@ def _syntax(found: re.Match[str], said: Said) -> Words:
     """A slip of a keyword is often the word before the one that does not fit."""
     message = found[0].rstrip()
     if said.at is None:
-        return Words(message, None, found[1])
+        return Words(message, misplaced("?", found[1]), found[1])
     name = found[1] if found[1][0].isalnum() else None
     lines = said.text.split("\n")
     offset = sum(len(line) + 1 for line in lines[: said.at.line - 1]) + said.at.column - 1
@@ -33,30 +26,14 @@ def _syntax(found: re.Match[str], said: Said) -> Words:
         return Words(message, _PAST_HINT, name)
     before, here = re.search(r"([^\W\d]\w*)\W*\Z", said.text[:offset]), re.match(r"[^\W\d]\w*", said.text[offset:])
     for word in (before[1] if before else "", here[0] if here else ""):
-        meant = near(word, _CLAUSES) if len(word) > 2 and not _is_known(word) else []
+        meant = near(word, CLAUSES) if len(word) > 2 and not is_known(word) else []
         if meant:
             return Words(message, f"did you mean {meant[0]} in place of {word}?", name)
     if before and before[1].upper() in ("GROUP", "ORDER", "PARTITION"):
         return Words(message, f"write {before[1].upper()} BY", name)
     last = found[1] if not said.text[offset + len(found[1]) :].strip(" \t\r\n;") else ""
-    goes_on = last and (_is_known(last) or not (last[-1].isalnum() or last[-1] in "'\"_)"))
-    return Words(message, "the statement ends here, but something is missing" if goes_on else _misplaced(said.text[:offset], found[1]), name)
-
-
-def _misplaced(before: str, word: str) -> str:
-    """What a word that does not fit may mean, if it is no slip of a keyword."""
-    before = before.rstrip()
-    if before.endswith(",") and not word[0].isalnum():
-        return "something is missing behind the comma"
-    if _is_known(word) or word.upper() in _RESERVED:
-        return f'it is a word of the language: as a name write "{word}" in double quotes; else something is missing in front of it'
-    if not before:
-        return "a statement begins with a word such as SELECT, INSERT, UPDATE or CREATE"
-    return "what stands in front of it does not go on like this: a comma, an operator or a keyword is missing, or it is a word too many"
-
-
-def _is_known(word: str) -> bool:
-    return word.upper() in _CLAUSES or word.upper() in _OTHER_WORDS
+    goes_on = last and (is_known(last) or not (last[-1].isalnum() or last[-1] in "'\"_)"))
+    return Words(message, "the statement ends here, but something is missing" if goes_on else misplaced(said.text[:offset], found[1]), name)
 
 
 def _grouping(found: re.Match[str], said: Said) -> Words:
@@ -134,11 +111,36 @@ def _said(message: str, hint: str) -> Callable[[re.Match[str], Said], Words]:
     return lambda found, said: Words(message, hint)
 
 
+def _in_subquery(found: re.Match[str], said: Said) -> Words:
+    return Words(found[0].split(" - ")[0].replace("SHOW_SPECIAL", "SHOW"), f"ask it of a subquery: SELECT * FROM ({found[1]} …)")
+
+
+def _no_type(found: re.Match[str], said: Said) -> Words:
+    name = found[1] or found[2]
+    return Words(f"the column {name} has no type", "name the type behind it, such as n INTEGER", name)
+
+
+def _no_call(found: re.Match[str], said: Said) -> Words:
+    """DuckDB tries an arrow both as a lambda function and as an access to JSON."""
+    reason = re.search(r"^ *or: ([^\n]*)", found[0], re.MULTILINE)
+    message = reason[1].rstrip("!") if reason else "the arrow -> cannot stand here"
+    return Words(message, "a lambda function is written lambda x: x + 1, as the argument of a function such as list_transform")
+
+
+def _circular(found: re.Match[str], said: Said) -> Words:
+    return Words(f'the query "{found[1]}" of WITH reads itself', "write WITH RECURSIVE for one that goes on from its own rows", found[1])
+
+
+def _field_twice(found: re.Match[str], said: Said) -> Words:
+    return Words(f"a struct has two fields called {found[1]}", "give each field a name of its own")
+
+
 def _set_sizes(found: re.Match[str], said: Said) -> Words:
     return Words("the queries of a set operation give different numbers of columns", "give both the same columns, or use UNION BY NAME")
 
 
 RULES: tuple[Rule, ...] = (
+    rule(rf"^{TOO_EARLY}", _with_hint("something is missing behind its last word, such as a value behind an operator")),
     rule(r"^syntax error at or near \"\$\"", _no_parameter),
     rule(
         r"^syntax error at or near \"\"?lake@",
@@ -167,7 +169,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"^Memory must have a number.*", _with_hint("such as SET memory_limit = '4GB'")),
     rule(r"^DISTINCT requires at least one argument.*", _with_hint("such as count(DISTINCT column)")),
     rule(r"^Slice step cannot be zero", _no_slice),
-    rule(r"^Cannot compare values of type (\S+) and type (\S+)", _no_comparison),
+    rule(r"^Cannot compare values of type (.+?) and type (.+?)(?: - [^\n]*)?(?:\n|\Z)", _no_comparison),
     rule(
         r"^\* expression without FROM clause",
         _said("* stands for the columns of a FROM clause, and there is none", "add FROM and the name of a table"),
@@ -244,6 +246,50 @@ RULES: tuple[Rule, ...] = (
     rule(
         r"^Enum value: unrecognized value \"(?:.+?)\" for enum \"OrderType\"",
         _said("the order of a sort is 'ASC' or 'DESC'", "such as list_sort(l, 'DESC')"),
+    ),
+    rule(r"^Chained comparisons are not supported", _said("comparisons cannot be chained", "combine them: a = b AND b = c, or BETWEEN")),
+    rule(
+        r"^STAR expression is (?:only allowed|not supported).*",
+        _said("* cannot stand inside an expression", "name a column, or COLUMNS(*) to write the expression for each of them"),
+    ),
+    rule(r"^Function \"(.+?)\" cannot be applied to a star expression", _with_hint("name a column, or COLUMNS(*) to apply it to each of them")),
+    rule(r"^Columns can only be referenced within the aggregate of a PIVOT.*", _with_hint("such as PIVOT t ON city USING sum(n)")),
+    rule(r"^Pivot expression must contain exactly one aggregate.*", _with_hint("such as PIVOT t ON city USING sum(n)")),
+    rule(r"^PIVOT expression cannot contain qualified columns.*", _with_hint("name the columns alone: PIVOT reads one table")),
+    rule(r"^Alias with name \"(?:.+?)\" exists, but aliases cannot be used.*", _with_hint("write the expression that the alias stands for")),
+    rule(r"^Duplicate type parameter (\S+) for type.*", _field_twice),
+    rule(r"^PIVOT requires an ON, USING or GROUP BY clause", _with_hint("such as PIVOT t ON city USING sum(n)")),
+    rule(r"^Cannot pivot on constant value.*", _with_hint("name the column whose values become columns: PIVOT t ON city USING sum(n)")),
+    rule(r"^(DESCRIBE|SHOW|SUMMARIZE)\w* with .* not allowed.*", _in_subquery),
+    rule(r"^Empty subscript.*", _with_hint("give the number of an element, such as l[1], or a range, such as l[1:3]")),
+    rule(r"^Column (?:\"(.+?)\"|(\S+)) must have a type or be defined as a GENERATED column", _no_type),
+    rule(r"^Column definition requires a type.*", _said("the column has no type", "name it behind the name of the column: c INTEGER DEFAULT 5")),
+    rule(r"^Cannot define a default value twice", _with_hint("give one DEFAULT")),
+    rule(r"^Expected a constant number as array size.*", _with_hint("such as INTEGER[3]; INTEGER[] is a list of any length")),
+    rule(r"^zero-length delimited identifier.*", _with_hint("a name cannot be empty; double quotes enclose one, single quotes a text")),
+    rule(r"^Invalid lambda parameters.*", _said("the parameters of a lambda function are plain names", "such as lambda x, i: x + i")),
+    rule(r"^failed to bind function, either.*", _no_call),
+    rule(r"^Circular reference to CTE \"(.+?)\".*", _circular),
+    rule(r"^(\w+) is not an aggregate function", _with_hint("only an aggregate or a window function takes OVER, FILTER, DISTINCT or ORDER BY")),
+    rule(r"^Unsupported parameter type for FORMAT.*", _said("the option FORMAT of COPY takes the name of one", "such as (FORMAT csv)")),
+    rule(r"^Unimplemented expression class in \w+::\w+: DEFAULT", _said("DEFAULT cannot stand here", "it stands for a whole value of INSERT or SET")),
+    rule(r"^Cannot compare values of type (.+) and (.+) in IN/ANY/ALL clause.*", _no_comparison),
+    rule(r"^Cannot mix values of type .*", _with_hint("cast one of them: x::VARCHAR")),
+    rule(r"^Could not ORDER BY column \"(?:.+?)\": add.*", _with_hint("order by a column of the result, by its name or number")),
+    rule(r"^Invalid window name \"(?:.+?)\"", _with_hint("it is a word of the language, and perhaps one too many: OVER (PARTITION BY … ORDER BY …)")),
+    rule(
+        r"^Changing the type of a nested field is not yet supported.*",
+        _said("the type of a nested field cannot be changed", "ADD COLUMN s.new TYPE, fill it with an UPDATE, and DROP COLUMN s.old"),
+    ),
+    rule(r"^SELECT clause cannot contain DEFAULT clause", _said("DEFAULT cannot stand here", "it stands for a whole value of INSERT or SET")),
+    rule(r"^Cannot ORDER BY ALL in a window expression", _with_hint("name the columns to order by")),
+    rule(
+        r"^Referenced column (\S+) not found in FROM clause.*",
+        _said("a column of that name is in no table of the query", "look at the names in FROM"),
+    ),
+    rule(
+        r"^Wrong number of arguments provided to (\w+) function",
+        _with_hint("look at how many it takes: SELECT parameters FROM duckdb_functions() WHERE function_name = …"),
     ),
     rule(r"^Set operations can only apply to expressions with the same number of result columns", _set_sizes),
 )

@@ -15,6 +15,7 @@ from lakelite.errors import Position
 _QUOTED_LINE = re.compile(r"\n\nLINE (\d+): (.*)\n( *)\^[\^~]*[^\n]*\s*\Z", re.DOTALL)
 _BEFORE_ITEM = re.compile(r"(?:,|\bSELECT|\bDISTINCT)\s*\Z", re.IGNORECASE)
 _FRAME = "CAST(("  # how we begin the cast of a value in an INSERT or UPDATE; the user's own text follows
+_PIVOT = re.compile(r"SELECT \* FROM .* PIVOT \(")  # DuckDB writes PIVOT anew, and shows in that text a place of the old one
 _WORD = re.compile(r"[^\W\d]\w*(?:\.\w+)*|\"(?:[^\"]|\"\")*\"|'(?:[^']|'')*'|\d[\w.]*|\S")
 
 
@@ -55,6 +56,8 @@ def _at_cell(line: str, cell: int) -> int | None:
 
 def place(text: str, quoted: Quoted) -> Position | None:
     """Where in `text` the character under DuckDB's caret stands."""
+    if _PIVOT.match(quoted.line) and quoted.line not in text:
+        return None
     starts = [(quoted.index, _word_at(quoted.line, quoted.index))]
     if quoted.line.startswith(_FRAME, quoted.index):
         inside = quoted.index + len(_FRAME)

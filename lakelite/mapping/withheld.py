@@ -62,6 +62,9 @@ def _without_whole(message: str, text: str, value: str, name: str) -> str:
 def _without_quoted(message: str, text: str, value: str, name: str) -> str:
     if "'" not in message and '"' not in message:
         return message
+    if "\n" in value and not _stands(value, text):  # a quote ends with its line, but for a value of several
+        for quote in "'\"":
+            message = message.replace(f"{quote}{value}{quote}", f"{quote}{name}{quote}")
     return _QUOTED.sub(lambda found: _quoted(found, text, value, name), message)
 
 

@@ -108,7 +108,7 @@ class LakePaths:
         except OSError as exc:
             raise os_error(exc, f"read the data file {path}") from exc
         if not stat.S_ISREG(status.st_mode):
-            raise OperationalError(f"the data file {path} is no regular file")
+            raise OperationalError(f"the data file {path} is no regular file", hint="CHECK LAKE lists what is wrong; restore the lake from a copy")
         if size_bytes is not None and status.st_size != size_bytes:
             raise OperationalError(
                 f"the data file {path} has {status.st_size} bytes, the catalog says {size_bytes}: it was changed or cut off",
@@ -249,7 +249,7 @@ def _make_directory(path: Path, mode: int) -> bool:
     except FileExistsError:
         _refuse_link(path)
         if not path.is_dir():
-            raise OperationalError(f"{path} is a file; it should be a directory") from None
+            raise OperationalError(f"{path} is a file; it should be a directory", hint="move it away, or open another path") from None
         return False
     except OSError as exc:
         raise os_error(exc, f"create the directory {path}") from exc
@@ -275,7 +275,9 @@ def remove_data_file(paths: LakePaths, table_id: int, file_name: str) -> bool:
         folder_fd = _open_folder(paths, table_id)
         try:
             if not stat.S_ISREG(os.stat(file_name, dir_fd=folder_fd, follow_symlinks=False).st_mode):
-                raise OperationalError(f"the data file {path} is no regular file; it was not deleted")
+                raise OperationalError(
+                    f"the data file {path} is no regular file; it was not deleted", hint="CHECK LAKE lists what is wrong; look at what put it there"
+                )
             os.unlink(file_name, dir_fd=folder_fd)
             with suppress(FileNotFoundError):
                 os.unlink(filters_file_name(file_name), dir_fd=folder_fd)
@@ -312,7 +314,7 @@ def take_data_file(paths: LakePaths, table_id: int, source: str, new_name: str) 
     try:
         old = Path(source).resolve(strict=True)
         if not old.is_file():
-            raise OperationalError(f"{source} is no regular file, and cannot be adopted")
+            raise OperationalError(f"{source} is no regular file, and cannot be adopted", hint="give the path of the file itself")
         _link(old, new)
     except BaseException as exc:
         remove_data_file(paths, table_id, new_name)

@@ -187,7 +187,7 @@ def column_names(scannable_: Any) -> list[str]:
         try:
             return list(scannable_.collect_schema().names())
         except Exception as error:  # of Polars, or of whatever the plan reads
-            raise ProgrammingError(f"the columns of the LazyFrame cannot be told: {error}") from error
+            raise ProgrammingError(f"the columns of the LazyFrame cannot be told: {error}", hint="collect() it first") from error
     return list(scannable_.columns if _is_one(scannable_, (("polars", "DataFrame"),)) else scannable_.schema.names)
 
 

@@ -119,7 +119,7 @@ class SessionLease:
 
     def _write(self, oldest: int) -> None:
         if self._fd is None:
-            raise InterfaceError("the session is closed")
+            raise InterfaceError("the session is closed", hint="lakelite.connect(…) opens another")
         try:
             os.pwrite(self._fd, _PIN.pack(oldest), 0)
         except OSError as exc:

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from lakelite.errors import InterfaceError, OperationalError
+from lakelite.errors import InterfaceError, InternalError, OperationalError
 from lakelite.mapping.system_errors import os_error
 
 if sys.platform != "win32":
@@ -245,11 +245,11 @@ class CommitLock:
             raise
 
     def release(self) -> None:
-        """Free the lock. InterfaceError if it is not held, or in a forked child. After an OperationalError it is free all the same."""
+        """Free the lock. InternalError if it is not held, InterfaceError in a forked child. After an OperationalError it is free all the same."""
         refuse_fork(self._owner_pid)
         turn = self._held
         if turn is None:
-            raise InterfaceError("the commit lock is not held")
+            raise InternalError("the commit lock is not held")
         is_done = False
         try:
             self._give_back(turn)

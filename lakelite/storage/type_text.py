@@ -86,7 +86,7 @@ def _tokens(text: str) -> list[str]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise NotSupportedError(f"not the text of a type: {text[:100]}")
+            raise NotSupportedError(f"not the text of a type: {text[:100]}", hint="the types are those of DuckDB")
         tokens.append(match["token"])
         at = match.end()
     return tokens
@@ -104,7 +104,7 @@ class _Reader:
         return self._at == len(self._tokens)
 
     def error(self) -> NotSupportedError:
-        return NotSupportedError(f"not the text of a type: {self._text[:100]}")
+        return NotSupportedError(f"not the text of a type: {self._text[:100]}", hint="the types are those of DuckDB")
 
     def type(self, depth: int) -> Type:
         if depth > MAX_NESTING:

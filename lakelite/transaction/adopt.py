@@ -53,7 +53,7 @@ def _path(operation: st.CopyFrom, values: Mapping[str, Any]) -> str:
     for name, value in operation.options:
         shown = (value or "true").strip("'").lower()
         if name == _OPTION and shown not in _ON:
-            raise ProgrammingError(f"ADOPT is on or left out, and not {value}")
+            raise ProgrammingError(f"ADOPT is on or left out, and not {value}", hint="write (ADOPT)")
         if name == "format" and shown != "parquet":
             raise NotSupportedError(f"ADOPT of a {shown} file", hint="it takes Parquet files as they are; use COPY without ADOPT")
         if name not in (_OPTION, "format"):
@@ -118,4 +118,7 @@ def _check_not_null(execution: Execution, table: Table, file: adoption.File, nam
 
 
 def _is_null(table: Table, column: Column, path: str) -> IntegrityError:
-    return IntegrityError(f"NOT NULL constraint failed: {table.qualified}.{column.name}: {path} has rows without a value for it")
+    return IntegrityError(
+        f"NOT NULL constraint failed: {table.qualified}.{column.name}: {path} has rows without a value for it",
+        hint="leave the file out, or ALTER COLUMN … DROP NOT NULL first",
+    )

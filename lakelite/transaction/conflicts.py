@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakelite.contents import Namespace
-from lakelite.errors import Conflict
+from lakelite.errors import Conflict, ConflictKind
 from lakelite.language.tokens import without_leading_comments
 from lakelite.model import fold
 from lakelite.transaction.binding import lost
@@ -101,15 +101,22 @@ def _moved_under_me(mine: Candidate, head: Namespace, table_id: int) -> list[str
 
 
 def conflict(
-    mine: Candidate, meeting: Meeting, kind: str | None = None, why: str | None = None, statement: str | None = None, accepted_at: str | None = None
+    mine: Candidate,
+    meeting: Meeting,
+    kind: ConflictKind | None = None,
+    why: str | None = None,
+    statement: str | None = None,
+    accepted_at: str | None = None,
 ) -> Conflict:
     winner = meeting.winner
     effect = winner.effects.get(meeting.table_id) if meeting.table_id is not None else None
-    default_kind, explanation = {
+    by_rule: dict[Rule, tuple[ConflictKind, str]] = {
         Rule.GONE: ("table dropped", f"it was dropped by snapshot {winner.snapshot_id}"),
         Rule.ABANDON: ("superseded maintenance", f"it was dropped by snapshot {winner.snapshot_id} while its rows were being moved"),
         Rule.YIELD: ("changed first", f"snapshot {winner.snapshot_id} changed it first ({meeting.theirs}), and at level snapshot the first one wins"),
-    }.get(meeting.rule, ("read changed", f"its rows were shown to you, and snapshot {winner.snapshot_id} changed them ({meeting.theirs})"))
+    }
+    shown = f"its rows were shown to you, and snapshot {winner.snapshot_id} changed them ({meeting.theirs})"
+    default_kind, explanation = by_rule.get(meeting.rule, ("read changed", shown))
     again = "the transaction was rolled back: run it again, it will see the new rows"
     return Conflict(
         kind=kind or default_kind,

@@ -183,7 +183,8 @@ def no_such_table(work: ch.Work, name: st.Name, call: Call, version: int | None 
             f"{RESERVED_SCHEMA}.{fold(name.name)} is a system view: it can only be read, and has no versions", hint=hint, position=position
         )
     if is_reserved(name.schema or MAIN_SCHEMA):
-        return ProgrammingError(f'schema "{name.schema}" is reserved: it holds no tables of yours', position=position)
+        hint = "leave the schema out, or CREATE SCHEMA one of your own"
+        return ProgrammingError(f'schema "{name.schema}" is reserved: it holds no tables of yours', hint=hint, position=position)
     if name.schema is not None and fold(name.schema) not in work.namespace.schemas:
         return missing_schema(work, name.schema, name.offset, call, where)
     near = did_you_mean(name.name, [t.qualified for t in work.namespace.tables.values()])

@@ -49,7 +49,7 @@ def run(execution: Execution, work: ch.Work, operation: st.Operation, call: Call
     """
     handler = HANDLERS.get(type(operation))
     if handler is None:
-        raise NotSupportedError(f"{type(operation).__name__} cannot be part of a transaction")
+        raise NotSupportedError(f"{type(operation).__name__} cannot be part of a transaction", hint="COMMIT first, and run it by itself")
     if many is not None:
         assert isinstance(operation, st.Insert)
         return _insert_many(execution, work, operation, call, many)

@@ -185,7 +185,7 @@ def check_targets(table: Table, columns: Sequence[str] | None, given: Sequence[s
         if fold(target) not in names:
             _no_column(table, target)
         if fold(target) in seen:
-            raise ProgrammingError(f'column "{target}" is given twice')
+            raise ProgrammingError(f'column "{target}" is given twice', hint="give each column once")
         seen.add(fold(target))
     return targets
 
@@ -277,7 +277,9 @@ def file_query(table: Table, operation: st.CopyFrom, values: Mapping[str, Any]) 
         arguments += [f"columns => {{{struct}}}", *(f"{k} => {'true' if v is None else v}" for k, v in options.items())]
     elif form == "parquet":
         if options:
-            raise NotSupportedError(f"COPY FROM a Parquet file takes no option {next(iter(options))}")
+            raise NotSupportedError(
+                f"COPY FROM a Parquet file takes no option {next(iter(options))}", hint="leave it out: a Parquet file says itself how it is written"
+            )
     else:
         raise NotSupportedError(f"COPY FROM does not know the format {form}", hint="it reads csv, parquet and json; name one with (FORMAT csv)")
     return f"SELECT * FROM read_{form}({', '.join(arguments)})"

@@ -40,7 +40,7 @@ def with_options(table: Table, options: Sequence[st.Option], call: Call) -> Tabl
             hint = did_you_mean(name, TABLE_OPTIONS, f"the options are: {listed(TABLE_OPTIONS)}")
             raise ProgrammingError(f'a table has no option "{option.name}"', hint=hint, position=Position.at(call.text, option.offset))
         if name in given:
-            raise ProgrammingError(f"the option {name} is given twice", position=Position.at(call.text, option.offset))
+            raise ProgrammingError(f"the option {name} is given twice", hint="give it once", position=Position.at(call.text, option.offset))
         given.add(name)
         if option.value is None:
             found.pop(name, None)
@@ -54,7 +54,8 @@ def partitioned(table: Table, wanted: Sequence[st.PartitionBy], call: Call) -> T
     keys = tuple(_key(table, one, call) for one in wanted)
     twice = next((i for i, key in enumerate(keys) if key in keys[:i]), None)
     if twice is not None:
-        raise ProgrammingError("PARTITIONED BY names the same thing twice", position=Position.at(call.text, wanted[twice].offset))
+        at = Position.at(call.text, wanted[twice].offset)
+        raise ProgrammingError("PARTITIONED BY names the same thing twice", hint="name it once", position=at)
     return replace(table, partitioning=keys)
 
 

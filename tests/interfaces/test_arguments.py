@@ -19,7 +19,7 @@ from lakelite.timeouts import Watch
 @pytest.mark.parametrize("value", ["no", "", None, 2, [], "False"])
 def test_a_switch_is_true_or_false(tmp_path: Path, name: str, value: object) -> None:
     switches: dict[str, Any] = {name: value}
-    with pytest.raises(lakelite.InterfaceError, match=f"^{name} is True or False$"):
+    with pytest.raises(lakelite.InterfaceError, match=f"^{name} is True or False\n"):
         lakelite.connect(tmp_path / "lake", **switches)
     assert list(tmp_path.iterdir()) == []
 

@@ -97,6 +97,8 @@ def offered(vocabulary):
         (".diff 2 4|", ["4"]),
         (".diff 2 4 air|", ["airlines"]),
         (".help .di|", [".diff"]),
+        (".help optim|", ["OPTIMIZE"]),
+        (".help lake.ta|", ["lake.tables", "lake.tags"]),
         ("\\d fl|", ["flights"]),
         (".timer o|", ["on", "off"]),
     ],

@@ -171,9 +171,10 @@ def test_the_watching_thread_ends(con: lakelite.Connection) -> None:
 
 
 def test_a_commit_is_not_cut_short(con: lakelite.Connection) -> None:
-    con.execute("set statement_timeout_ms = 1; begin")
+    con.execute("begin")
     for n in range(20):
         con.execute("insert into t values (?, 'x')", [n])
+    con.execute("set statement_timeout_ms = 1")
     con.execute("commit")
     con.execute("set statement_timeout_ms = 0")
     assert con.execute("select count(*) from t").fetchone() == (23,)

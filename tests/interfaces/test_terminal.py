@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
+import picture
 import pytest
 import terminal
 
@@ -243,3 +245,10 @@ def test_wide_and_control_characters_keep_their_place(lakelite):
         session.type("\x0c")  # Ctrl-L
         session.until(lambda lines: lines == ["x>"])
     assert "\x07" not in session.raw
+
+
+def test_the_picture_in_the_readme_is_such_a_session(tmp_path):
+    """If not, and that is right: `python tests/picture.py` draws it anew."""
+    shown = [unescape(re.sub("<[^>]*>", "", line)) for line in picture.PICTURE.read_text("utf-8").splitlines() if line.startswith("<text")]
+    with picture.played(tmp_path) as session:
+        assert picture.texts(session) == shown

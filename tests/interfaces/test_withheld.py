@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as some
 
 import lakelite
@@ -139,6 +139,8 @@ def test_short_values_and_words_of_the_statement_leave_a_message_as_it_is(value:
 
 
 @given(some.text(min_size=1), some.integers(0, 3))
+@example("\n", 0)
+@example("a\nb", 1)
 def test_a_quoted_value_is_never_left(value: str, around: int) -> None:
     error = DataError(f"{'no ' * around}'{value}'")
     withhold(error, "", {"name": value})

@@ -1,6 +1,6 @@
 """The anomalies of isolation that the literature names, as the schedules of the Hermitage test suite, at each level.
 
-Adya, "Weak Consistency" (1999): G0 to G2; Bailis et al., "Highly Available Transactions" (2013): OTV, PMP. The table in the README is
+Adya, "Weak Consistency" (1999): G0 to G2; Bailis et al., "Highly Available Transactions" (2013): OTV, PMP. The table in the guide is
 compared with what is seen here.
 """
 
@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 import lakelite
+from lakelite.resources import folder
 
 LEVELS = ("serializable", "write serializable", "snapshot")
-README = Path(__file__).parents[2] / "README.md"
+GUIDE = folder("docs") / "concurrency.md"
 Three = tuple[Any, Any, Any]
 
 
@@ -167,7 +168,7 @@ def test_anomaly(name: str, three: Three, level: str) -> None:
     assert ANOMALIES[name](*three) == (level == "snapshot" and name in AT_SNAPSHOT)
 
 
-def test_the_readme_tells_the_same() -> None:
-    rows = re.findall(r"^\| ([\w-]+): [^|]+\| (\w+) \| (\w+) \| (\w+) \|$", README.read_text(encoding="utf-8"), re.MULTILINE)
+def test_the_guide_tells_the_same() -> None:
+    rows = re.findall(r"^\| ([\w-]+): [^|]+\| (\w+) \| (\w+) \| (\w+) \|$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE)
     told = {row[0]: row[1:] for row in rows if row[0] in ANOMALIES}
     assert told == {name: ("no", "no", "yes" if name in AT_SNAPSHOT else "no") for name in ANOMALIES}

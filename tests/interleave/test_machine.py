@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import pytest
+from drawing import rounds
 from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, rule
 from oracle import Oracle, multiset
 from racing import flush, meeting
 
@@ -361,12 +362,7 @@ def test_interleavings_are_as_one_after_the_other(machine: type[Interleavings]) 
     wanted = {(m, w) for m in ("append", "delete", "update") for w in ("append", "delete", "update")}
     met: set[tuple[str, str]] = set()
     flushed = False
-    for _ in range(8):  # what is drawn is random: what has to be reached is drawn for a little longer where it was not
-        try:
-            run_state_machine_as_test(machine, settings=checks)
-        except BaseException:
-            print(f"reached: {dict(outcomes)}, {dict(pairs)}")
-            raise
+    for _ in rounds(machine, checks, most=8):
         met = {(m.split()[0], w.split()[0]) for m, w in pairs}
         flushed = any("flush" in pair for pair in pairs)
         if wanted <= met and len(pairs) > 60 and outcomes["conflict"] and outcomes["superseded"] and flushed:

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from drawing import rounds
 from hypothesis import HealthCheck, Phase, note, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, rule
 
 import lakelite
 
@@ -338,8 +339,7 @@ class SerializableSavepoints(Savepoints):
 @pytest.mark.parametrize("machine", [Savepoints, SerializableSavepoints])
 def test_savepoints_are_those_of_sqlite(machine: type[Savepoints]) -> None:
     checks = settings(max_examples=10, stateful_step_count=50, deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck))
-    for _ in range(4):  # what is drawn is random: what has to be reached is drawn for a little longer where it was not
-        run_state_machine_as_test(machine, settings=checks)
+    for _ in rounds(machine, checks, most=4):
         if machine.reached.keys() >= WANTED:
             break
     assert machine.reached.keys() >= WANTED, machine.reached

@@ -22,7 +22,7 @@ import lakelite
 RUNS = int(os.environ.get("LAKELITE_FUZZ_RUNS", "12"))
 STEPS = 30
 COUNTED = ("INSERT", "UPDATE", "DELETE")
-SEED = int(os.environ.get("LAKELITE_FUZZ_SEED") or random.SystemRandom().randrange(10**9))
+SEED = int(os.environ.get("LAKELITE_FUZZ_SEED") or (1 if os.environ.get("CI") else random.SystemRandom().randrange(10**9)))
 
 
 def outcome(con: Any, sql: str) -> Counter[str] | Exception:

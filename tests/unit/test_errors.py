@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import errno
 import os
 import re
@@ -381,3 +382,29 @@ def test_files_of_the_lake_are_told_from_those_of_the_user(raw: str, message: st
     assert message in error.message
     assert ("/l/" in error.message) == ("restore" in hint)
     assert hint in (error.hint or "")
+
+
+def _without_hint(path: Path) -> list[str]:
+    """Where a module makes an error of ours that does not say what to do."""
+    names = {cls.__name__ for cls in family(errors.Error)} - {"InternalError", "TransactionConflict", "CommitUnknown"}
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            given = {keyword.arg for keyword in node.keywords}
+            least = 2 if called in ("wrong", "unsupported") else None if called not in names else 99
+            if least is not None and len(node.args) < least and not given & {"hint", None}:
+                found.append(f"{path.name}:{node.lineno} {called}")
+    return found
+
+
+def test_each_error_that_is_made_says_what_to_do() -> None:
+    modules = sorted(Path(lakelite.__path__[0]).rglob("*.py"))
+    assert len(modules) > 100
+    assert [line for path in modules for line in _without_hint(path)] == []
+    assert errors.InternalError("x").hint
+
+
+def test_an_error_without_a_hint_is_found(tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text('raise errors.DataError("no")\nraise reader.wrong("no")\nraise DataError("no", hint="so")\n')
+    assert _without_hint(tmp_path / "m.py") == ["m.py:1 DataError", "m.py:2 wrong"]

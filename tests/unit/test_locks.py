@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from lakelite.errors import InterfaceError, OperationalError
+from lakelite.errors import InternalError, OperationalError
 from lakelite.storage import locks
 from lakelite.storage.locks import CommitLock
 
@@ -96,7 +96,7 @@ def test_free_held_free(path: Path) -> None:
             other.acquire(0)
         with open(path, "rb") as file, pytest.raises(BlockingIOError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    with pytest.raises(InterfaceError, match="not held"):
+    with pytest.raises(InternalError, match="not held"):
         lock.release()
     with pytest.raises(KeyError), other.held(0):
         raise KeyError

@@ -20,7 +20,7 @@ class Command:
     """`names`: the first is its own, the others mean the same. `usage`: its arguments, [in brackets] where they may be left out.
 
     `run(runner, argument)` returns the exit code of what it ran and raises an error of lakelite's. `kinds`: what each argument can
-    be, for completion: "file", "table", "version", "command", or the words themselves. `leaves_lake`: it uses files or programs that
+    be, for completion: "file", "table", "version", "help", or the words themselves. `leaves_lake`: it uses files or programs that
     are none of the lake's.
     """
 
@@ -34,6 +34,11 @@ class Command:
     @property
     def title(self) -> str:
         return f"{self.names[0]} {self.usage}".rstrip()
+
+    @property
+    def explanation(self) -> str:
+        same = f" (also {', '.join(self.names[1:])})" if self.names[1:] else ""
+        return f"{self.title}{same}\n  {self.about}"
 
 
 @dataclass(slots=True)
@@ -62,7 +67,7 @@ def words(command: str, argument: str, least: int, most: int, usage: str) -> lis
     try:
         found = shlex.split(argument)
     except ValueError as error:
-        raise ProgrammingError(f"{command} {argument}: {error}") from error
+        raise ProgrammingError(f"{command} {argument}: {error}", hint="close each quote; a quote within a name stands after a backslash") from error
     if not least <= len(found) <= most:
         raise ProgrammingError(f"{command} takes {usage}", hint=f".help {command}")
     return found
@@ -73,7 +78,7 @@ def path_of(name: str) -> Path:
     try:
         return Path(name).expanduser()
     except RuntimeError as error:
-        raise ProgrammingError(f"{name}: {error}") from error
+        raise ProgrammingError(f"{name}: {error}", hint="write the whole path") from error
 
 
 def table_of(command: str, argument: str) -> str:
@@ -97,7 +102,7 @@ def number_of(command: str, argument: str) -> int:
 def switch_of(command: str, argument: str, now: bool) -> bool:
     """What `on`, `off` or nothing, which turns it over, makes of a switch."""
     if argument.lower() not in ("on", "off", ""):
-        raise ProgrammingError(f"{command} is on or off, not {argument}")
+        raise ProgrammingError(f"{command} is on or off, not {argument}", hint=f".help {command}")
     return not now if not argument else argument.lower() == "on"
 
 

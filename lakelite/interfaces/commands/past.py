@@ -65,7 +65,7 @@ def _diff(runner: Runner, argument: str) -> int:
     first, second, *named = words(".diff", argument, 2, 3, usage) if '"' not in argument else _quoted(argument, usage)
     older, newer = number_of(".diff", first), number_of(".diff", second)
     if older >= newer:
-        raise ProgrammingError(f".diff goes forward, from an older version to a newer one, not from {older} to {newer}")
+        raise ProgrammingError(f".diff goes forward, from an older version to a newer one, not from {older} to {newer}", hint="exchange the two")
     if named:
         from lakelite.model import literal
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+import textwrap
 from typing import TYPE_CHECKING
 
 from lakelite.errors import NotSupportedError, ProgrammingError
 from lakelite.interfaces.commands import layout, look, past, work
 from lakelite.interfaces.commands.command import Command
 from lakelite.mapping.names import did_you_mean
+from lakelite.resources import folder
 
 if TYPE_CHECKING:
     from lakelite.interfaces.runner import Runner
 
+_HELP_COLUMNS = 100
 _HEAD = """\
 Statements end with a semicolon and may span lines: Enter runs what is whole, Alt-Enter begins a line.
 Tab completes, Ctrl-R searches the history, Ctrl-C cancels, Ctrl-D leaves."""
@@ -42,6 +46,13 @@ def argument_kinds(name: str, index: int) -> tuple[str, ...]:
     return command.kinds[index] if command is not None and index < len(command.kinds) else ()
 
 
+def help_candidates() -> list[tuple[str, str]]:
+    """What `.help` can explain: commands, and the names in the guide."""
+    from lakelite.interfaces.topics import topics
+
+    return [*command_candidates(), *((name, topic.kind) for topic in topics() for name in topic.names)]
+
+
 def _found(name: str) -> Command:
     command = _BY_NAME.get(name)
     if command is None:
@@ -50,15 +61,36 @@ def _found(name: str) -> Command:
 
 
 def _help(runner: Runner, argument: str) -> int:
-    if argument:
-        name = argument if argument[:1] in ".\\" else f".{argument}"
-        command = _found(name)
-        same = f" (also {', '.join(command.names[1:])})" if command.names[1:] else ""
-        runner.note(f"{command.title}{same}\n  {command.about}")
-        return 0
-    lines = [f"  {command.title:<24} {command.about}" for command in COMMANDS]
-    runner.note("\n".join([_HEAD, *lines]))
+    columns = min(_HELP_COLUMNS, shutil.get_terminal_size().columns)
+    runner.note("\n\n".join(_explained(argument, columns)) if argument else "\n".join(_listed(columns)))
     return 0
+
+
+def _explained(name: str, columns: int) -> list[str]:
+    """What there is on a name: a command, and what the guide says. ProgrammingError: nothing."""
+    from lakelite.interfaces.topics import find
+
+    if name[0] in ".\\":
+        return [_found(name).explanation]
+    command = _BY_NAME.get(f".{name.lower()}")
+    found, more = find(name)
+    parts = [*([command.explanation] if command else []), *(topic.shown(columns) for topic in found)]
+    if not parts and not more:
+        raise ProgrammingError(
+            f"there is no help on {name}", hint=did_you_mean(name, [one for one, _ in help_candidates()], ".help lists what there is")
+        )
+    return [*parts, textwrap.fill(f"See also: {', '.join(more)}", columns)] if more else parts
+
+
+def _listed(columns: int) -> list[str]:
+    from lakelite.interfaces.topics import STATEMENT, topics
+
+    lines = [f"  {command.title:<24} {command.about}" for command in COMMANDS]
+    statements = ", ".join(topic.title for topic in topics() if topic.kind == STATEMENT)
+    behind = ".help and a name explains a command, a statement, a setting, a view of schema lake, or an error. Statements:"
+    guide = f"  The whole guide is in {folder('docs')}; index.md is its first page."
+    filled = (textwrap.fill(text, columns, initial_indent="  ", subsequent_indent="  ") for text in (behind, statements))
+    return [_HEAD, *lines, "", *filled, guide]
 
 
 def _quit(runner: Runner, argument: str) -> int:
@@ -68,7 +100,7 @@ def _quit(runner: Runner, argument: str) -> int:
 
 _QUIT = Command((".quit", ".exit", "\\q"), "", "leave", _quit)
 COMMANDS = (
-    Command((".help", "\\?"), "[COMMAND]", "this list, or what one of them does", _help, (("command",),)),
+    Command((".help", "\\?", "\\h"), "[NAME]", "this list, or what a command, statement, setting, view or error is", _help, (("help",),)),
     *look.COMMANDS,
     *past.COMMANDS,
     *layout.COMMANDS,

@@ -33,7 +33,7 @@ def _text_of(path: Path, name: str) -> str:
     except OSError as error:
         raise file_error(error.errno, error.strerror or str(error), f"read {name}") from error
     except UnicodeError as error:
-        raise ProgrammingError(f"{name} is not UTF-8 text") from error
+        raise ProgrammingError(f"{name} is not UTF-8 text", hint="convert it first, such as with iconv -t UTF-8") from error
 
 
 def _import(runner: Runner, argument: str) -> int:
@@ -86,7 +86,7 @@ def _watch(runner: Runner, argument: str) -> int:
     pause = _seconds(seconds)
     script = script.strip() or runner.last
     if not script:
-        raise ProgrammingError(".watch takes seconds and a statement")
+        raise ProgrammingError(".watch takes seconds and a statement", hint="such as .watch 2 select count(*) from t")
     while not runner.has_left:
         runner.note(f"-- {time.strftime('%H:%M:%S')}, every {seconds} s; Ctrl-C ends it")
         code = runner.run(script)

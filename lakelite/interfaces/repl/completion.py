@@ -177,7 +177,7 @@ def _of_command(line: str, vocabulary: Vocabulary) -> Iterator[Candidate]:
 
 
 def _arguments(name: str, argument: str, typed: str, vocabulary: Vocabulary) -> Iterable[tuple[str, str]]:
-    from lakelite.interfaces.commands import argument_kinds
+    from lakelite.interfaces.commands import argument_kinds, help_candidates
 
     for kind in argument_kinds(name, argument.count(" ")):
         match kind:
@@ -187,8 +187,8 @@ def _arguments(name: str, argument: str, typed: str, vocabulary: Vocabulary) -> 
                 yield from ((_qualified(one), _about(one)) for one in vocabulary.relations())
             case "version":
                 yield from ((str(number), about) for number, about in vocabulary.versions())
-            case "command":
-                yield from command_candidates()
+            case "help":
+                yield from help_candidates()
             case _:
                 yield kind, ""
 

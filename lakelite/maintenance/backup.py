@@ -1,0 +1,141 @@
+"""BACKUP TO: the whole lake as it is at one moment, in another directory, while others write.
+
+    pin        every version, so that no VACUUM removes a file that the copy needs
+    catalog    under the commit lock: its copy, by SQLite, and which files it names
+    files      each copied, its size and SHA-256 compared with the catalog's, made durable; with its key filters, if there are any
+    name       the copy of the catalog gets its name last: before that the directory is no lake
+
+What is copied is a lake of its own, with all versions, branches and tags. Promises: a failure, or an interrupt, leaves nothing; a file that
+is damaged is not copied in silence. Never changes the lake that it copies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from lakelite.catalog.store import Catalog
+from lakelite.errors import OperationalError
+from lakelite.mapping.system_errors import file_error
+from lakelite.model import Fragment
+from lakelite.storage import files
+from lakelite.storage.files import LakePaths
+from lakelite.storage.leases import SessionLease
+
+_PIECE = 1 << 20  # bytes that are copied between two looks at whether to go on
+_EVERYTHING = 0  # the first snapshot
+_UNNAMED = "catalog.partial"
+
+
+@dataclass(frozen=True, slots=True)
+class BackedUp:
+    """`snapshot_id`: the newest one in the copy; `files`: data files, and `bytes` of them and the catalog."""
+
+    directory: str
+    snapshot_id: int
+    files: int
+    bytes: int
+
+
+def backup(
+    catalog: Catalog, paths: LakePaths, lease: SessionLease, locked: Callable[[], AbstractContextManager[None]], to: Path, check: Callable[[], None]
+) -> BackedUp:
+    """Copies the lake into the directory `to`, which is made, or is there and empty. `check` is called often, and raises to stop it.
+
+    OperationalError: the directory is not empty or lies within the lake, a file is damaged or missing, or the disk is full.
+    """
+    target = LakePaths(to.absolute())
+    is_new = _prepare(paths, target)
+    lease.pin(_EVERYTHING)
+    try:
+        unnamed = target.root / _UNNAMED
+        with locked():
+            catalog.copy_to(unnamed)
+            kept = [Fragment(*(*row[:8], bool(row[8]))) for row in catalog.rows("kept_fragments")]
+            newest = int(catalog.row("newest")[0])
+        data = [fragment for fragment in kept if fragment.path is not None]
+        copied = _copy_files(paths, target, data, check)
+        files.fsync_file(unnamed)
+        copied += unnamed.stat().st_size
+        check()
+        os.rename(unnamed, target.catalog)
+        files.fsync_directory(target.root)
+    except BaseException as error:
+        _remove(target, whole=is_new)
+        if isinstance(error, OSError):
+            raise _unwritable(error, to) from error
+        raise
+    finally:
+        lease.unpin(_EVERYTHING)
+    return BackedUp(str(to), newest, len(data), copied)
+
+
+def _prepare(paths: LakePaths, target: LakePaths) -> bool:
+    """Makes the directories; whether the outermost is new."""
+    root = target.root
+    try:
+        own, other = paths.root.resolve(), root.resolve()
+        if own == other or own in other.parents or other in own.parents:
+            raise OperationalError(f"{root} is within the lake, or holds it", hint="name a directory outside of the lake")
+        is_new = not root.exists()
+        if not is_new and (not root.is_dir() or any(root.iterdir())):
+            raise OperationalError(f"{root} is there already, and not an empty directory", hint="name a new directory")
+        root.parent.mkdir(parents=True, exist_ok=True)
+        is_private = not own.stat().st_mode & 0o077
+    except OSError as error:
+        raise _unwritable(error, root) from error
+    files.ensure_directories(target, private=is_private)
+    return is_new
+
+
+def _unwritable(error: OSError, to: Path) -> OperationalError:
+    return file_error(error.errno, error.strerror or str(error), f"back the lake up to {to}")
+
+
+def _copy_files(paths: LakePaths, target: LakePaths, data: Iterable[Fragment], check: Callable[[], None]) -> int:
+    """The bytes that were copied."""
+    copied = 0
+    folders: set[Path] = set()
+    for fragment in data:
+        assert fragment.path is not None
+        source = paths.existing_data_file(fragment.table_id, fragment.path, fragment.size_bytes)
+        folders.add(files.make_table_folder(target, fragment.table_id))
+        size, digest = _copy(source, target.data_file(fragment.table_id, fragment.path), check)
+        if digest != fragment.sha256:
+            raise OperationalError(f"the data file {source} is damaged: its SHA-256 is not the catalog's", hint="CHECK LAKE lists all that is wrong")
+        copied += size
+        filters = files.filters_file_name(fragment.path)
+        with suppress(FileNotFoundError):
+            copied += _copy(paths.data_file(fragment.table_id, filters), target.data_file(fragment.table_id, filters), check)[0]
+    for folder in folders:
+        files.fsync_directory(folder)
+    return copied
+
+
+def _copy(source: Path, target: Path, check: Callable[[], None]) -> tuple[int, str]:
+    """Copies a file and makes it durable; its bytes and their SHA-256. Reads without following a link."""
+    digest, size = hashlib.sha256(), 0
+    with open(os.open(source, os.O_RDONLY | os.O_NOFOLLOW), "rb") as reading, open(target, "xb") as writing:
+        while piece := reading.read(_PIECE):
+            check()
+            digest.update(piece)
+            writing.write(piece)
+            size += len(piece)
+    files.fsync_file(target)
+    return size, digest.hexdigest()
+
+
+def _remove(target: LakePaths, *, whole: bool) -> None:
+    """Removes what was made of the copy."""
+    for folder in (target.data, target.leases, target.tmp):
+        shutil.rmtree(folder, ignore_errors=True)
+    for file in (target.root / _UNNAMED, target.catalog):
+        file.unlink(missing_ok=True)
+    if whole:
+        with suppress(OSError):
+            target.root.rmdir()
