@@ -97,6 +97,8 @@ class Session:
             what = "executemany is for INSERT, UPDATE, DELETE and MERGE without RETURNING"
             raise ProgrammingError(what, hint="use execute for other statements")
         sets = values_of_sets(statement, parameter_sets)
+        if isinstance(operation, st.Update) and merge_conflicts.are_meant(operation):
+            return Result(None, rowcount=sum(self._resolve(operation, Call(statement.text, values)).rowcount for values in sets))
         return self._change(statement, sets) if sets else Result(None, rowcount=0)
 
     def run(self, statement: st.Statement, parameters: Parameters, where: Where, variables: Variables | None = None) -> Result:
@@ -173,8 +175,7 @@ class Session:
             case st.MergeBranch():
                 return self._merge_branch(operation, call)
             case st.Update() if merge_conflicts.are_meant(operation):
-                limited = self._limited(self.lake.engine.stopper)
-                return branching.resolve(self.lake, self._tx, operation, call, limited, read_only=self.read_only)
+                return self._resolve(operation, call)
             case _ if isinstance(operation, st.OfBranches):
                 return branching.run(self.lake, self._tx, operation, call, read_only=self.read_only)
             case _ if isinstance(operation, st.Standalone):
@@ -427,6 +428,10 @@ class Session:
         landed, result = branching.merge(self.lake, self._tx, operation, call, limited, read_only=self.read_only)
         self.last_commit = landed or self.last_commit
         return result
+
+    def _resolve(self, operation: st.Update, call: Call) -> Result:
+        limited = self._limited(self.lake.engine.stopper)
+        return branching.resolve(self.lake, self._tx, operation, call, limited, read_only=self.read_only)
 
     def _transfer(self, operation: st.Export | st.Import, values: Mapping[str, Any]) -> Result:
         """Many statements as one: in autocommit a transaction of their own, else a part of the open one, of which a failure leaves nothing."""

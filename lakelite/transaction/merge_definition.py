@@ -47,7 +47,7 @@ def merged(base: Table | None, theirs: Table, ours: Table) -> Table | None:
         )  # fmt: skip
     except _Unlike:
         return None
-    return made if _is_sound(made) else None
+    return made if _is_sound(made) and all(_is_divided_as(table, made) for table in (theirs, ours)) else None
 
 
 class _Unlike(Exception):
@@ -109,6 +109,12 @@ def _column(base: Column | None, theirs: Column, ours: Column) -> Column:
         ours, name=name, type=kind, stored=replace(stored, name=name), nullable=_one_of(base.nullable, theirs.nullable, ours.nullable),
         default=_one_of(base.default, theirs.default, ours.default), comment=_one_of(base.comment, theirs.comment, ours.comment),
     )  # fmt: skip
+
+
+def _is_divided_as(side: Table, made: Table) -> bool:
+    """Whether the columns by which files of a side were divided are what they were: a wider type has other buckets."""
+    has, now = ({c.field_id: c.type for c in table.columns} for table in (side, made))
+    return all(has[key.field_id] == now.get(key.field_id, has[key.field_id]) for key in side.partitioning)
 
 
 def _is_sound(table: Table) -> bool:

@@ -65,7 +65,7 @@ def publish(
         attempts=record.attempts, transaction_id=record.transaction_id, blind=int(changes.blind and changes.writes),
     )  # fmt: skip
     if changes.merged is not None:  # what was chosen for this merge has been used, or is out of date
-        writer.run("drop_merge_choices", ours=record.branch_id, theirs=writer.row("branch_of", snapshot=changes.merged)[0], choices=None)
+        writer.run("forget_merge_choices", ours=record.branch_id, merged=changes.merged)
     _schemas(writer, snapshot, changes)
     fragments: dict[int, Mapping[int, int]] = {}
     clutter: dict[int, tuple[Clutter, Clutter]] = {}

@@ -96,9 +96,12 @@ SELECT json_group_array(json_object('row_id', row_id, 'ours', ours, 'theirs', th
 FROM merge_choices WHERE ours_branch_id = :ours AND theirs_branch_id = :theirs;
 
 -- name: drop_merge_choices
--- :choices: a JSON list of rows, or NULL: all.
 DELETE FROM merge_choices WHERE ours_branch_id = :ours AND theirs_branch_id = :theirs
-  AND (:choices IS NULL OR row_id IN (SELECT json_extract(value, '$.row_id') FROM json_each(:choices)));
+  AND row_id IN (SELECT json_extract(value, '$.row_id') FROM json_each(:choices));
+
+-- name: forget_merge_choices
+-- All that were made for a merge that lands: of the branch that the snapshot :merged is of.
+DELETE FROM merge_choices WHERE ours_branch_id = :ours AND theirs_branch_id = (SELECT branch_id FROM snapshots WHERE snapshot_id = :merged);
 
 -- name: add_merge_choices
 INSERT INTO merge_choices (ours_branch_id, theirs_branch_id, row_id, ours, theirs, resolution)

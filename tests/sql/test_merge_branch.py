@@ -468,6 +468,7 @@ def test_definitions_that_go_together(pairs: Any, theirs: str, ours: str, column
         ("ADD CONSTRAINT a CHECK (v > 0)", "ADD CONSTRAINT a CHECK (k > 0)"),
         ("ADD PRIMARY KEY (k)", "ADD PRIMARY KEY (v)"),
         ("SET PARTITIONED BY (v)", "DROP COLUMN v"),
+        ("SET PARTITIONED BY (bucket(4, v))", "ALTER v TYPE BIGINT"),
         ("SET (inline_rows = 1)", "SET (inline_rows = 2)"),
     ],
 )

@@ -126,6 +126,7 @@ def test_a_choice_is_taken_back_with_null(con: Any) -> None:
     assert con.execute(CHOOSE + f"NULL WHERE kind = '{HERE}'").rowcount == 1
     assert con.execute(CHOOSE + f"DEFAULT WHERE kind = '{THERE}'").rowcount == 1
     assert dict(answer(con, "SELECT kind, resolution FROM lake.merge_conflicts")) == {BOTH: "ours", HERE: None, THERE: None}
+    assert con.executemany(CHOOSE + "? WHERE kind = ?", [(None, BOTH), ("ours", BOTH), ("theirs", "none")]).rowcount == 2
     assert chosen(con) == {BOTH: "ours", HERE: None, THERE: None}
 
 
