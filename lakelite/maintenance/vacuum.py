@@ -117,9 +117,9 @@ _OF_LAKE = (
 def _forget(catalog: Catalog, table_id: int | None, wanted: Mapping[str, str]) -> None:
     """Removes what is expired from the catalog."""
     with catalog.transaction("expiring old versions") as writer:
-        for query in ("delete_vectors", "delete_fragment_lives"):
-            writer.run(query, table_id=table_id, **wanted)
-        writer.run("delete_fragments", table_id=table_id)
+        writer.run("delete_fragment_lives", table_id=table_id, **wanted)
+        writer.run("delete_fragments", table_id=table_id)  # with their compositions, which keep vectors
+        writer.run("delete_vectors", table_id=table_id, **wanted)
         if table_id is not None:
             writer.run("set_table_oldest_kept", table_id=table_id, floors=wanted["floors"])
         else:

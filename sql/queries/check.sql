@@ -86,7 +86,9 @@ WITH lived (name, object, table_id, branch_id, begin_snapshot_id, end_snapshot_i
     UNION ALL SELECT 'table_options', table_id || '.' || name, table_id, branch_id, begin_snapshot_id, end_snapshot_id FROM table_options
     UNION ALL SELECT 'partition_keys', table_id || '.' || position, table_id, branch_id, begin_snapshot_id, end_snapshot_id FROM partition_keys
     UNION ALL SELECT 'fragment_lives', fragment_id, NULL, branch_id, begin_snapshot_id, end_snapshot_id FROM fragment_lives
-    UNION ALL SELECT 'deletion_vectors', fragment_id, NULL, branch_id, begin_snapshot_id, end_snapshot_id FROM deletion_vectors)
+    -- A vector that a compaction has read stays for as long as its output does, whatever becomes of the branch.
+    UNION ALL SELECT 'deletion_vectors', fragment_id, NULL, branch_id, begin_snapshot_id, end_snapshot_id FROM deletion_vectors v
+    WHERE NOT EXISTS (SELECT 1 FROM compositions c WHERE c.source_fragment_id = v.fragment_id AND c.vector_snapshot_id = v.begin_snapshot_id))
 SELECT 'catalog table ' || "table", count(*) || ' of its rows refer to ' || parent || ' that are not there'
 FROM pragma_foreign_key_check GROUP BY "table", parent
 UNION ALL

@@ -430,3 +430,14 @@ def make_old(path: Path) -> None:
         db.execute("INSERT INTO deletion_vectors VALUES (1, 1, ?, ?, ?, ?, 3, NULL)", (dead.bits, dead.cardinality, dead.row_count, dead.crc32))
         for name, next_id in (("table", 3), ("field", 3), ("fragment", 2), ("row", 4)):
             db.execute("UPDATE counters SET next_id = ? WHERE name = ?", (next_id, name))
+
+
+def test_a_vector_that_a_compaction_read_outlives_its_branch(lake: lakelite.Connection) -> None:
+    lake.execute(
+        "CREATE TABLE t AS SELECT range AS k FROM range(10); CREATE TAG start; CREATE BRANCH one; USE BRANCH one; DELETE FROM t WHERE k < 5; OPTIMIZE t"
+    )
+    lake.execute("CREATE BRANCH two; USE BRANCH two; INSERT INTO t VALUES (10); DROP BRANCH one; VACUUM RETAIN 0 HOURS")
+    assert lake.execute("CHECK LAKE").fetchall() == []
+    lake.execute("USE BRANCH main; DROP BRANCH two; VACUUM RETAIN 0 HOURS")
+    assert lake.execute("CHECK LAKE").fetchall() == []
+    assert lake.execute("SELECT count(*) FROM lake.deletion_vectors").fetchone() == (0,)
