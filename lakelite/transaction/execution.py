@@ -37,12 +37,13 @@ RESERVED_SCHEMAS = frozenset({RESERVED_SCHEMA, INTERNAL, NAMELESS, MIRROR, "info
 class MergeReport:
     """Of the last MERGE BRANCH of a connection: what it found changed on both branches (`lake.merge_conflicts`; None: nothing), and for each
     table its name, the rows added, updated, deleted and changed on both, and what else became of it. `theirs`: the branch that it merged,
-    into the one of the id `ours_id`."""
+    into the one of the id `ours_id`; `has_found`: something while it runs."""
 
     conflicts: SavedRows | None = None
     lines: list[tuple[str, int, int, int, int, str]] = field(default_factory=list)
     theirs: Branch | None = None
     ours_id: int = MAIN_BRANCH_ID
+    has_found: bool = False
 
 
 @dataclass(slots=True)

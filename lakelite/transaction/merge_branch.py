@@ -39,13 +39,12 @@ def merge_branch(execution: Execution, work: ch.Work, operation: MergeBranch, ca
     if branch.branch_id == execution.branch:
         raise ProgrammingError(f"branch {branch.name} is the one that you are on", hint="USE BRANCH goes to the one to merge into", position=position)
     head = execution.named.setdefault(("branch", fold(branch.name)), execution.catalog.head(branch.branch_id))
-    execution.merge.conflicts, execution.merge.lines = None, []
+    merge_conflicts.begin(execution, branch)
     sides = merge_sides.met(execution, branch, head, position)
     if sides is None:
         return Done(work)
     merge = _Merge(execution, operation, sides, work)
     try:
-        merge_conflicts.begin(execution, branch)
         merge.run()
         merge.report()
         for number in sides.numbers:  # asked behind the reading: VACUUM may have come between where the other branch was dropped meanwhile
@@ -325,8 +324,11 @@ class _Merge:
             return change, merge_rows.Counts(0, 0, 0, 0)
         bases = [_state(base, table_id) for base in self.sides.bases]
         merge_rows.three_ways(execution, made, bases, sides["theirs"], sides["ours"], ids, by_name=plan.by_name, taking=taking)
-        if merge_rows.counted(execution).conflicts and (torn := merge_conflicts.of_rows(execution, made, taking)) is not None:
-            self.conflicts.append(torn)
+        counts = merge_rows.counted(execution)
+        if counts.conflicts:
+            torn = merge_conflicts.of_rows(execution, made, taking)
+            self.conflicts += [torn] if torn is not None else []
+            counts = merge_rows.counted(execution)
         condition = merge_rows.taken(conflicts_too=self._wins == (taking == "theirs"))
         gone = merge_rows.replaced(execution, sides["ours" if taking == "theirs" else "theirs"], condition)
         gone = gone if put_back is None else {put_back[k]: positions for k, positions in gone.items()}
@@ -334,7 +336,7 @@ class _Merge:
         staged = execution.keep(made, fragments.write(execution.engine, execution.place(made), made, rows, {}, row_id=_ROW_ID))
         kind: ch.Kind = "append" if not gone else "update" if staged else "delete"
         change = ch.delete(change, gone, kind) if gone else change
-        return (ch.append(change, staged, kind) if staged else change), merge_rows.counted(execution)
+        return (ch.append(change, staged, kind) if staged else change), counts
 
 
 def _state(view: LakeView, table_id: int) -> TableState | None:

@@ -45,13 +45,22 @@ class Torn:
 
 
 def begin(execution: Execution, theirs: Branch) -> None:
-    """Nothing is found yet; what was chosen for this merge before is at hand."""
+    """Nothing is found yet."""
+    execution.merge.conflicts, execution.merge.lines, execution.merge.has_found = None, [], False
     execution.merge.theirs, execution.merge.ours_id = theirs, execution.branch
+
+
+def _need_tables(execution: Execution) -> None:
+    """Where something is found: the table of it, and one of what was chosen for this merge before. Most merges find nothing."""
+    if execution.merge.has_found:
+        return
+    assert execution.merge.theirs is not None, "begin was called"
     execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_conflicts ({_listed(COLUMNS)})")
-    chosen = execution.catalog.row("merge_choices", ours=execution.branch, theirs=theirs.branch_id)[0]
+    chosen = execution.catalog.row("merge_choices", ours=execution.branch, theirs=execution.merge.theirs.branch_id)[0]
     shape = json.dumps([dict(_CHOICE)])
     rows = "SELECT unnest(from_json($chosen, $shape), recursive := true)"
     execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_choices AS {rows}", {"chosen": chosen, "shape": shape})
+    execution.merge.has_found = True
 
 
 def _listed(columns: tuple[tuple[str, str], ...]) -> str:
@@ -60,6 +69,7 @@ def _listed(columns: tuple[tuple[str, str], ...]) -> str:
 
 def of_table(execution: Execution, table: Table, why: str, here: str, there: str) -> Torn:
     """Notes a conflict about a table itself. `here`, `there`: what each side did to it."""
+    _need_tables(execution)
     told = {"table": table.qualified, "kind": why, "here": here, "there": there}
     execution.engine.run(f"INSERT INTO {_FOUND} BY NAME SELECT $table AS table_name, $kind AS kind, $here AS ours, $there AS theirs", told)
     return Torn(table.qualified, f"{why} (here: {here}; there: {there})")
@@ -68,6 +78,7 @@ def of_table(execution: Execution, table: Table, why: str, here: str, there: str
 def of_rows(execution: Execution, table: Table, taking: merge_rows.Taking) -> Torn | None:
     """Notes the rows of a table that `merge_rows.three_ways` has found changed on both branches, and applies what was chosen for them.
     None: nothing is left to be decided."""
+    _need_tables(execution)
     execution.engine.run(f"INSERT INTO {_FOUND} BY NAME {merge_rows.conflicts(table, _CHOICES)}")
     merge_rows.decide(execution, _FOUND, taking)
     count = merge_rows.counted(execution).conflicts
@@ -80,7 +91,7 @@ def of_rows(execution: Execution, table: Table, taking: merge_rows.Taking) -> To
 
 def keep(execution: Execution) -> None:
     """What `lake.merge_conflicts` shows from now on is what was noted."""
-    if execution.engine.run(f"SELECT 1 FROM {_FOUND} LIMIT 1"):
+    if execution.merge.has_found:
         _save(execution, f"SELECT * FROM {_FOUND}")
 
 
