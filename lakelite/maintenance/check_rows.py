@@ -5,6 +5,7 @@
     keys        no value of a PRIMARY KEY or UNIQUE twice
     filters     each key filter is that of its file's keys: one that denies a key would let it in again
     partitions  every row of a fragment that is said to hold one is of it
+    statistics  no value beyond the bounds by which a fragment is left out, and as many NULLs as they say
 
 At the head of each branch; what is the same on several is looked at once. No row comes into Python; memory is DuckDB's (which spills), and
 the hashes of one file's keys.
@@ -17,11 +18,12 @@ from collections.abc import Collection, Hashable, Iterator, Mapping
 from lakelite.contents import TableState
 from lakelite.language.tokens import shown_name
 from lakelite.maintenance.findings import RESTORE, RESTORE_FILE, Finding, guarded
-from lakelite.model import Constraint, Fragment, Table, fold, literal, quote
+from lakelite.model import Column, Constraint, Fragment, Statistics, Table, fold, literal, quote
 from lakelite.storage import fingerprints
 from lakelite.storage.engine import Engine
 from lakelite.storage.files import filters_file_name
 from lakelite.storage.partitions import values
+from lakelite.storage.statistics import FLOATS, SLACK, is_compared
 from lakelite.transaction import constraints, key_lookup
 from lakelite.transaction.execution import Execution
 from lakelite.transaction.view import LakeView
@@ -69,6 +71,8 @@ def _of_table(execution: Execution, view: LakeView, table: Table, name: str, dam
             yield from guarded(_keys_file(fragment), RESTORE_FILE, _of_filters(execution, table, fragment, tags))
         if fragment.partition and fragment not in seen:
             yield from guarded(name, RESTORE, _of_partition(execution.engine, state, fragment))
+        if fragment not in seen:
+            yield from guarded(name, RESTORE, _of_statistics(execution.engine, state, fragment))
         seen |= {*tags, fragment}
 
 
@@ -163,3 +167,41 @@ def _of_partition(engine: Engine, state: TableState, fragment: Fragment) -> Iter
     if count:
         wrong = f"{count} of its {fragment.row_count} rows are not of the partition that it is said to hold"
         yield Finding("error", f"data/{fragment.table_id}/{fragment.path}", wrong, RESTORE)
+
+
+# Statistics.
+
+
+def _of_statistics(engine: Engine, state: TableState, fragment: Fragment) -> Iterator[Finding]:
+    """Of the columns that there still are."""
+    columns = {c.field_id: c for c in state.table.columns}
+    known = [s for s in fragment.statistics if s.field_id in columns and is_compared(columns[s.field_id].type)]
+    if not known:
+        return
+    scan = engine.addressed(state, [fragment], live_only=False)
+    counted = ", ".join(
+        f"count(*) FILTER ({_beyond(s, columns[s.field_id])}), count(*) FILTER ({quote(columns[s.field_id].name)} IS NULL)" for s in known
+    )
+    found = engine.run(f"SELECT {counted} FROM ({scan.sql})")[0]
+    name = f"fragment {fragment.fragment_id}" if fragment.path is None else f"data/{fragment.table_id}/{fragment.path}"
+    for one, beyond, nulls in zip(known, found[::2], found[1::2], strict=True):
+        shown = shown_name(columns[one.field_id].name)
+        if beyond:
+            yield Finding(
+                "error", name, f"{_count(beyond, 'value')} of column {shown} beyond the bounds in the catalog: a WHERE does not find them", RESTORE
+            )
+        if one.null_count not in (None, nulls):
+            yield Finding("error", name, f"column {shown} is NULL in {_count(nulls, 'row')}, the catalog says {one.null_count}", RESTORE)
+
+
+def _beyond(statistics: Statistics, column: Column) -> str:
+    """A condition for values outside of the bounds, which for FLOAT and DOUBLE are not exact, and which NaN always is."""
+    name, is_float = quote(column.name), column.type in FLOATS
+    slack = f"(abs({name}) * {SLACK} + 1e-40)" if is_float else "0"
+    parts = ["false"]
+    for bound, operator, sign in ((statistics.minimum, "<", "-"), (statistics.maximum, ">", "+")):
+        if bound is not None:
+            limit = f"CAST({literal(bound)} AS {column.type})"
+            parts.append(f"{name} {operator} {f'{limit} {sign} {slack}' if is_float else limit}")
+    outside = " OR ".join(parts)
+    return f"({outside}) AND NOT isnan({name})" if is_float and statistics.may_hold_nan else f"({outside})"

@@ -32,7 +32,7 @@ _INTEGER = re.compile(r"-?\d{1,40}")
 _NUMBER = re.compile(r"-?\d{1,40}(\.\d{1,40})?")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d{1,6})?)?")
 _LONGEST_BOUND = 200
-_SLACK = 1e-6  # a FLOAT keeps 24 bits, and its text fewer: wider than every rounding between FLOAT, DOUBLE, DECIMAL and integers
+SLACK = 1e-6  # a FLOAT keeps 24 bits, and its text fewer: wider than every rounding between FLOAT, DOUBLE, DECIMAL and integers
 
 _Key = tuple[int, int | float | Decimal | bytes]  # the first number puts NaN above all else
 
@@ -169,6 +169,11 @@ def _within(lowest: _Key | None, highest: _Key | None, operator: str, wanted: _K
 
 
 @lru_cache(maxsize=65_536)  # the same few statistics are asked by one statement after the other
+def is_compared(declared: str) -> bool:
+    """Whether bounds of a column of that type leave fragments out."""
+    return declared in INTEGERS | FLOATS | {"VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP", ZONED} or declared.startswith("DECIMAL(")
+
+
 def _bounds(statistics: Statistics, declared: str) -> tuple[_Key | None, _Key | None]:
     lowest = None if statistics.minimum is None else _read(declared, statistics.minimum)
     highest = None if statistics.maximum is None else _read(declared, statistics.maximum)
@@ -182,7 +187,7 @@ def _bounds(statistics: Statistics, declared: str) -> tuple[_Key | None, _Key | 
 def _loosened(bound: _Key | None, direction: int) -> _Key | None:
     if bound is None or not isinstance(bound[1], float) or math.isinf(bound[1]):
         return bound
-    return 0, bound[1] + direction * (abs(bound[1]) * _SLACK + 1e-40)
+    return 0, bound[1] + direction * (abs(bound[1]) * SLACK + 1e-40)
 
 
 def _read(declared: str, text: str) -> _Key | None:

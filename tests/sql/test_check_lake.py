@@ -366,3 +366,33 @@ def test_a_damaged_vector_of_a_partitioned_table(keyed: Path) -> None:
     edit(keyed, "UPDATE deletion_vectors SET crc32 = crc32 + 1 WHERE branch_id = 1")
     found = check(keyed)
     assert {row[1].split(" of ")[0] for row in found} == {"deletion vector", "table k"}, found
+
+
+STATISTICS = [
+        ("i", "maximum = '6'", "1 value of column i beyond"), ("i", "minimum = '3'", "3 values of column i beyond"),
+        ("s", "maximum = 's6'", "1 value of column s beyond"), ("d", "minimum = '2024-01-03'", "2 values of column d beyond"),
+        ("i", "null_count = 0", "column i is NULL in 2 rows, the catalog says 0"), ("s", "null_count = 9", "column s is NULL in 2 rows, the catalog says 9"),
+        ("f", "maximum = '5'", "2 values of column f beyond"), ("m", "minimum = '1.50'", "1 value of column m beyond"),
+        ("b", "minimum = 'true'", "column b beyond"), ("z", "maximum = '2024-01-05 12:00:00+00'", "3 values of column z beyond"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(  # what lies inline has no bounds but of integers, text and dates
+    ("column", "fault", "finding", "storage"),
+    [(*case, storage) for case in STATISTICS for storage in ("parquet", "inline") if storage == "parquet" or case[0] in "isd"],
+)
+def test_statistics_that_leave_values_out_are_found(tmp_path: Path, column: str, fault: str, finding: str, storage: str) -> None:
+    with lakelite.connect(tmp_path / "lake", autocommit=True) as con:
+        con.execute(f"SET inline_rows = {0 if storage == 'parquet' else 100}")
+        values = "r::INTEGER AS i, 's' || r AS s, (DATE '2024-01-01' + r::INTEGER) AS d, r::DOUBLE AS f, (r + 0.5)::DECIMAL(5, 2) AS m, r > 3 AS b"
+        con.execute(f"CREATE TABLE t AS SELECT {values}, (TIMESTAMP '2024-01-01' + r * INTERVAL 1 DAY)::TIMESTAMPTZ AS z FROM range(8) q(r)")
+        con.execute(
+            "DELETE FROM t WHERE i IS NULL; INSERT INTO t BY NAME SELECT 3 AS i; INSERT OVERWRITE t (SELECT * FROM t WHERE s IS NOT NULL UNION ALL BY NAME SELECT NULL::INTEGER AS i FROM range(2))"
+        )
+        assert con.execute("CHECK LAKE").fetchall() == []
+        ((known,),) = con.execute("SELECT field_id FROM lake.columns WHERE column_name = ?", [column]).fetchall()
+    with sqlite3.connect(tmp_path / "lake" / "catalog.sqlite") as catalog:
+        changed = catalog.execute(f"UPDATE fragment_statistics SET {fault} WHERE field_id = {known}").rowcount
+    catalog.close()
+    assert changed > 0
+    assert any(finding in row[2] for row in check(tmp_path / "lake")), check(tmp_path / "lake")
