@@ -15,6 +15,7 @@ from lakelite.language import statements as st
 from lakelite.language.branch_statements import CreateBranch, CreateTag, DropBranch, DropTag, ShowBranches, ShowTags, UseBranch
 from lakelite.maintenance import check
 from lakelite.maintenance.backup import backup
+from lakelite.maintenance.repair import repaired
 from lakelite.maintenance.vacuum import Vacuumed, vacuum, vacuum_each
 from lakelite.mapping.names import did_you_mean
 from lakelite.model import Table, literal
@@ -51,7 +52,9 @@ def run(lake: Lake, tx: Transaction | None, operation: st.Operation, call: Call,
             check_alone("VACUUM", tx, read_only=read_only)
             return _vacuum(lake, operation, call)
         case st.CheckLake():
-            return _check_lake(lake)
+            if operation.repair:
+                check_alone("CHECK LAKE REPAIR", tx, read_only=read_only)
+            return _check_lake(lake, repair=operation.repair)
         case _:
             return _look(lake, tx, operation, call)
 
@@ -73,7 +76,7 @@ def check_confined(operation: st.Operation) -> None:
 
 def check_pinned(version: int | None, operation: st.Operation) -> None:
     """Refuses what is more than reading on a connection that is pinned to a version."""
-    if version is None or isinstance(operation, _READS):
+    if version is None or (isinstance(operation, _READS) and operation != st.CheckLake(repair=True)):
         return
     error = OperationalError(
         f"this connection is pinned to version {version}, and only reads", hint="end that first: `.at`, %lake --at newest, or pinned_version = None"
@@ -161,11 +164,13 @@ def explain_commit(lake: Lake, tx: Transaction | None) -> Result:
     return Result(rehearse.COLUMNS, rows=rehearse.rehearse(tx, lake.catalog))
 
 
-def _check_lake(lake: Lake) -> Result:
-    """CHECK LAKE; one row per finding, none for a sound lake."""
+def _check_lake(lake: Lake, *, repair: bool) -> Result:
+    """CHECK LAKE [REPAIR]; one row per finding, none for a sound lake."""
     seen = lake.start(explicit=False, isolation=lake.settings.isolation, read_only=True)
     try:
         found = check.findings(seen.execution)
+        if repair:
+            found = list(repaired(lake.catalog, lake.paths, lake.locked, found))
     finally:
         lake.unpin(seen)
     return Result(tuple((name, "VARCHAR") for name in check.COLUMNS), rows=[(f.severity, f.object, f.finding, f.what_to_do) for f in found])

@@ -202,7 +202,9 @@ class Optimize:
 
 @dataclass(frozen=True, slots=True)
 class CheckLake:
-    """CHECK LAKE."""
+    """CHECK LAKE [REPAIR]."""
+
+    repair: bool = False
 
 
 @dataclass(frozen=True, slots=True)

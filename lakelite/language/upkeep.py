@@ -14,10 +14,9 @@ MOST_SORT_COLUMNS = 8
 def read_check(reader: Reader) -> CheckLake:
     """Behind CHECK: LAKE."""
     reader.expect("LAKE")
-    if reader.sees("REPAIR"):
-        raise reader.unsupported("CHECK LAKE REPAIR", "CHECK LAKE says of each finding what to do", reader.index)
+    repair = reader.accept("REPAIR")
     reader.finish()
-    return CheckLake()
+    return CheckLake(repair)
 
 
 def read_optimize(reader: Reader) -> Optimize:

@@ -50,7 +50,7 @@ def findings(execution: Execution) -> list[Finding]:
     found += _of_vectors(catalog)
     found += _of_compositions(catalog, engine, head, {k: f for k, f in fragments.items() if k not in damaged})
     found += [
-        Finding("info", f"data/{f.table_id}/{f.file_name}", "no fragment names this file", "VACUUM removes it") for f in orphans(catalog, paths)[0]
+        Finding("info", f"data/{f.table_id}/{f.file_name}", "no fragment names this file", "VACUUM removes it", f) for f in orphans(catalog, paths)[0]
     ]
     return found
 

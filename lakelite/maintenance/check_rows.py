@@ -17,8 +17,8 @@ from collections.abc import Collection, Hashable, Iterator, Mapping
 
 from lakelite.contents import TableState
 from lakelite.language.tokens import shown_name
-from lakelite.maintenance.findings import RESTORE, RESTORE_FILE, Finding, guarded
-from lakelite.model import Column, Constraint, Fragment, Statistics, Table, fold, literal, quote
+from lakelite.maintenance.findings import RESTORE, RESTORE_FILE, Bounds, Filters, Finding, guarded
+from lakelite.model import ZONED, Column, Constraint, Fragment, Statistics, Table, fold, literal, quote
 from lakelite.storage import fingerprints
 from lakelite.storage.engine import Engine
 from lakelite.storage.files import filters_file_name
@@ -136,20 +136,24 @@ def _keys_file(fragment: Fragment) -> str:
 def _of_filters(execution: Execution, table: Table, fragment: Fragment, tags: Mapping[str, Constraint]) -> Iterator[Finding]:
     """`tags`: by which the filter of each key is known."""
     found = execution.engine.key_filters.stored(fragment)
+    assert fragment.path is not None
+    cure = Filters(fragment.table_id, filters_file_name(fragment.path))
     again = "nothing: it is made again as soon as many keys are looked up"
     if found is None:
         yield Finding("info", _keys_file(fragment), "there is no such key filter: looking up a key reads the data file", again)
         return
     if not found.is_whole:
-        yield Finding("info", _keys_file(fragment), "the key filter is damaged, and not used", again)
+        yield Finding("info", _keys_file(fragment), "the key filter is damaged, and not used", again, cure)
     if any(not key_lookup.is_tag_of(tag, fragment) for tag in found.filters):
-        yield Finding("info", _keys_file(fragment), "it holds the key filter of another file, which is not used", "nothing, or delete it")
+        yield Finding("info", _keys_file(fragment), "it holds the key filter of another file, which is not used", "nothing, or delete it", cure)
     for tag, key in tags.items():
         content = found.filters.get(tag)
         if content is not None and content != fingerprints.encode(key_lookup.filter_of(execution, table, fragment, key)):
             names = ", ".join(map(shown_name, key_lookup.key_names(table, key)))
             todo = "delete this file, which is made again; what CHECK LAKE says of the table's keys tells whether one was doubled"
-            yield Finding("error", _keys_file(fragment), f"the filter of ({names}) is not that of the file's keys: a key could be doubled", todo)
+            yield Finding(
+                "error", _keys_file(fragment), f"the filter of ({names}) is not that of the file's keys: a key could be doubled", todo, cure
+            )
 
 
 # Partitions.
@@ -185,13 +189,28 @@ def _of_statistics(engine: Engine, state: TableState, fragment: Fragment) -> Ite
     found = engine.run(f"SELECT {counted} FROM ({scan.sql})")[0]
     name = f"fragment {fragment.fragment_id}" if fragment.path is None else f"data/{fragment.table_id}/{fragment.path}"
     for one, beyond, nulls in zip(known, found[::2], found[1::2], strict=True):
-        shown = shown_name(columns[one.field_id].name)
+        shown, wrong = shown_name(columns[one.field_id].name), []
         if beyond:
-            yield Finding(
-                "error", name, f"{_count(beyond, 'value')} of column {shown} beyond the bounds in the catalog: a WHERE does not find them", RESTORE
-            )
+            wrong.append(f"{_count(beyond, 'value')} of column {shown} beyond the bounds in the catalog: a WHERE does not find them")
         if one.null_count not in (None, nulls):
-            yield Finding("error", name, f"column {shown} is NULL in {_count(nulls, 'row')}, the catalog says {one.null_count}", RESTORE)
+            wrong.append(f"column {shown} is NULL in {_count(nulls, 'row')}, the catalog says {one.null_count}")
+        if wrong:
+            cure = Bounds(fragment.fragment_id, _anew(engine, scan.sql, columns[one.field_id], nulls))
+            yield Finding("error", name, "; ".join(wrong), "CHECK LAKE REPAIR writes them anew, if the file is sound", cure)
+
+
+def _anew(engine: Engine, rows: str, column: Column, nulls: int) -> Statistics:
+    """The statistics of a column of some rows. NaN is not within its bounds."""
+    name, is_float = quote(column.name), column.type in FLOATS
+    wanted = f" FILTER (NOT isnan({name}))" if is_float else ""
+    nan = f"count(*) FILTER (isnan({name}))" if is_float else "0"
+    value = f"timezone('UTC', {name})" if column.type == ZONED else name
+    low, high, may_hold_nan = engine.run(
+        f"SELECT CAST(min({value}){wanted} AS VARCHAR), CAST(max({value}){wanted} AS VARCHAR), {nan} > 0 FROM ({rows})"
+    )[0]
+    if column.type == ZONED:
+        low, high = (None if text is None else f"{text}+00" for text in (low, high))
+    return Statistics(column.field_id, low, high, nulls, exact=False, may_hold_nan=may_hold_nan)
 
 
 def _beyond(statistics: Statistics, column: Column) -> str:

@@ -6,6 +6,7 @@
     data/<table id>/<transaction id>-<n>.keys     what its key filters are kept in, see key_filters.py; may be missing
     leases/<session id>.lease                     see locks.py
     tmp/<session id>/                             what DuckDB spills
+    quarantine/                                   files that CHECK LAKE REPAIR took out of data/; nobody reads them
 
 Promises: one function joins a name from the catalog to the root, and neither it nor any that deletes follows a link
 below the root; only names of our own form are listed or deleted.
@@ -72,6 +73,10 @@ class LakePaths:
     @property
     def leases(self) -> Path:
         return self.root / "leases"
+
+    @property
+    def quarantine(self) -> Path:
+        return self.root / "quarantine"
 
     @property
     def tmp(self) -> Path:
@@ -240,6 +245,13 @@ def make_table_folder(paths: LakePaths, table_id: int) -> Path:
         fsync_directory(paths.data)
         _durable_folders.add(identity)
     return folder
+
+
+def quarantine_folder(paths: LakePaths) -> Path:
+    """The folder for files that a repair takes out of data/, made if it is not there, its name durable."""
+    if _make_directory(paths.quarantine, 0o777):
+        fsync_directory(paths.root)
+    return paths.quarantine
 
 
 def _make_directory(path: Path, mode: int) -> bool:

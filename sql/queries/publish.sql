@@ -112,6 +112,10 @@ VALUES (:fragment_id, :table_id, (SELECT branch_id FROM snapshots WHERE snapshot
 -- name: add_inline_rows
 INSERT INTO inline_rows (fragment_id, ipc) VALUES (:fragment_id, :ipc);
 
+-- name: set_statistics
+UPDATE fragment_statistics SET minimum = :minimum, maximum = :maximum, null_count = :null_count, exact = :exact, may_hold_nan = :may_hold_nan
+WHERE fragment_id = :fragment_id AND field_id = :field_id;
+
 -- name: add_statistics
 INSERT INTO fragment_statistics (fragment_id, field_id, minimum, maximum, null_count, exact, may_hold_nan)
 VALUES (:fragment_id, :field_id, :minimum, :maximum, :null_count, :exact, :may_hold_nan);

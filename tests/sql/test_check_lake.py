@@ -395,4 +395,59 @@ def test_statistics_that_leave_values_out_are_found(tmp_path: Path, column: str,
         changed = catalog.execute(f"UPDATE fragment_statistics SET {fault} WHERE field_id = {known}").rowcount
     catalog.close()
     assert changed > 0
-    assert any(finding in row[2] for row in check(tmp_path / "lake")), check(tmp_path / "lake")
+    found = check(tmp_path / "lake")
+    assert [row[0] for row in found] == ["error"], found
+    assert finding in found[0][2]
+    with lakelite.connect(tmp_path / "lake", autocommit=True) as con:
+        repaired = con.execute("CHECK LAKE REPAIR").fetchall()
+        assert [(row[0], row[1], row[2]) for row in repaired] == [("repaired", *found[0][1:3])]
+    with lakelite.connect(tmp_path / "lake", autocommit=True) as con:
+        assert con.execute("CHECK LAKE").fetchall() == []
+        values = con.execute(f"SELECT DISTINCT {column}::VARCHAR FROM t WHERE {column} IS NOT NULL").fetchall()
+        for (value,) in values:
+            assert con.execute(f"SELECT count(*) FROM t WHERE {column} = '{value}'").fetchone() > (0,), value
+        assert con.execute(f"SELECT count(*) FROM t WHERE {column} IS NULL").fetchone() == (2,)
+
+
+def test_repair_moves_orphans_and_removes_filters_and_leaves_the_rest(keyed: Path) -> None:
+    with lakelite.connect(keyed, autocommit=True) as con:
+        rows = con.execute("SELECT * FROM k ORDER BY ALL").fetchall()
+    data = next((keyed / "data").glob("*/*.parquet"))
+    orphan = data.with_name("0123456789abcdef-1-0.parquet")
+    shutil.copyfile(data, orphan)
+    one, other = sorted((keyed / "data").glob("*/*.keys"))
+    one.write_bytes(one.read_bytes()[:-1])
+    edit(keyed, "UPDATE table_names SET name = 'K' WHERE name = 'v' AND branch_id = 1")
+    before = check(keyed)
+    assert len(before) == 3
+    with lakelite.connect(keyed, autocommit=True) as con:
+        done = con.execute("CHECK LAKE REPAIR").fetchall()
+        assert sorted(row[1:3] for row in done) == sorted(row[1:3] for row in before)
+        assert sorted(row[0] for row in done) == ["error", "repaired", "repaired"]
+    moved = keyed / "quarantine" / f"{orphan.parent.name}-{orphan.name}"
+    assert moved.read_bytes() == data.read_bytes()
+    assert not orphan.exists()
+    assert not one.exists()
+    assert other.exists()
+    edit(keyed, "UPDATE table_names SET name = 'v' WHERE name = 'K' AND branch_id = 1")
+    assert [row[0] for row in check(keyed)] == ["info"]  # there is no such key filter
+    with lakelite.connect(keyed, autocommit=True) as con:
+        assert con.execute("SELECT * FROM k ORDER BY ALL").fetchall() == rows
+        con.execute("VACUUM RETAIN 0 HOURS")
+    assert moved.exists()
+
+
+def test_where_a_repair_is_refused(path: Path) -> None:
+    with lakelite.connect(path, read_only=True) as con, pytest.raises(lakelite.OperationalError, match="read-only"):
+        con.execute("CHECK LAKE REPAIR")
+    with lakelite.connect(path, autocommit=True) as con:
+        con.execute("BEGIN")
+        with pytest.raises(lakelite.ProgrammingError, match="inside a transaction"):
+            con.execute("CHECK LAKE REPAIR")
+        con.rollback()
+        con.pinned_version = 2
+        with pytest.raises(lakelite.OperationalError, match="pinned"):
+            con.execute("CHECK LAKE REPAIR")
+        con.pinned_version = None
+        assert con.execute("CHECK LAKE REPAIR").fetchall() == []
+    assert not (path / "quarantine").exists()
