@@ -308,9 +308,9 @@ class Fragment:
 
 
 MOST_HOURS = 8_760_000
+"""The longest retention: a thousand years, so that its microseconds fit into 64 bits."""
 MOST_VERSIONS = 2**62
 KEEP_FOR_EVER = "a tag keeps a version for ever: CREATE TAG name AT VERSION n"
-"""The longest retention: a thousand years, so that its microseconds fit into 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ leaves it as it is: errors are ours, with the cause chained.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
@@ -65,6 +66,7 @@ class Session:
         self._watch = Watch()
         self._closed = False
         self._is_confined = False
+        self._exports = threading.RLock()
 
     # Statements.
 
@@ -231,6 +233,12 @@ class Session:
         refuse_fork(self._owner_pid)  # a thread that had its turn is not in the child, and never gives it back
         with self._turns.taken(exports=exports):
             self.check_usable()
+            yield
+
+    @contextmanager
+    def exporting(self, *, whole: bool) -> Iterator[None]:
+        """No other thread makes an Arrow table of a result within the block; `whole`: nor runs a statement, which may keep rows as Arrow."""
+        with self._exports, self.exclusive(exports=True) if whole else nullcontext():
             yield
 
     def _begin(self, operation: st.Begin) -> Result:

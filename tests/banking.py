@@ -174,7 +174,7 @@ def work_or_back_up(barrier: Any, path: str, number: int, seconds: float, folder
     with lakelite.connect(path, autocommit=True) as con:
         barrier.wait(seconds + 100)
         end, made = time.monotonic() + seconds, 0
-        while time.monotonic() < end:
+        while time.monotonic() < end or made < 3:
             con.execute("BACKUP TO ?", [f"{folder}/{made}"])
             made += 1
             if made % 2:

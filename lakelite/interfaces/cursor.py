@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lakelite.errors import Error, InterfaceError
@@ -150,6 +150,9 @@ class Cursor(Exports):
         if not result.is_streamed:
             self._result = result = self._session.streamed(result)
         return result
+
+    def _alone(self, *, whole: bool) -> AbstractContextManager[None]:
+        return self._session.exporting(whole=whole)
 
     def append(self, table: str, data: object) -> Cursor:
         """Adds rows to a table by column name, as one statement; see Connection.append."""

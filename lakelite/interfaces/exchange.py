@@ -7,6 +7,7 @@ they are imported by the call that is named after them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from lakelite.batches import uncomplaining
@@ -30,6 +31,10 @@ class Exports(ABC):
     def _left(self) -> Result:
         """The rows that are left, as a result that DuckDB streams."""
 
+    def _alone(self, *, whole: bool) -> AbstractContextManager[None]:
+        """A block in which no other thread makes an Arrow table of a result of the connection; `whole`: nor runs a statement on it."""
+        return nullcontext()
+
     def df(self) -> pandas.DataFrame:
         """The rows that are left as a pandas DataFrame. InterfaceError if pandas is not installed."""
         needed("pandas")
@@ -47,7 +52,9 @@ class Exports(ABC):
 
     def to_arrow(self) -> pa.Table:
         """The rows that are left as a pyarrow Table."""
-        return self._left().take(lambda cursor: uncomplaining(cursor.to_arrow_table))
+        left = self._left()
+        with self._alone(whole=False):
+            return left.take(lambda cursor: uncomplaining(cursor.to_arrow_table))
 
     def fetch_record_batch(self, rows_per_batch: int = ROWS_PER_BATCH) -> pa.RecordBatchReader:
         """The rows that are left as a pyarrow RecordBatchReader, which reads them when they are asked for; memory does not grow with them.
@@ -71,9 +78,11 @@ class Exports(ABC):
 def exact_table(rows: Exports) -> pa.Table:
     """The rows that are left as a pyarrow Table that another DuckDB reads as they are: where Arrow would round, in DuckDB's own types.
 
-    The setting for that is one of the whole connection: what another thread exports in this moment may have such types as well.
+    The setting for that is one of the whole connection: a stream that another thread begins in this moment may have such types as well.
     """
-    return rows._left().take(_exact)
+    left = rows._left()
+    with rows._alone(whole=True):
+        return left.take(_exact)
 
 
 def _exact(cursor: duckdb.DuckDBPyConnection) -> pa.Table:

