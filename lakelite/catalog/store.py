@@ -33,6 +33,7 @@ class Catalog:
         self._sqlite = connection
         self._lock = threading.RLock()
         self._queries = queries()
+        self._patience_ms: int | None = None
         self.path = path
 
     def close(self) -> None:
@@ -103,6 +104,13 @@ class Catalog:
         everybody knows, and a recovery after a crash would take them for a commit: a small commit over them ends that."""
         with self.transaction("undoing a commit that failed") as writer:
             writer.reserve("row", 1)
+
+    def wait_at_most(self, milliseconds: int) -> None:
+        """How long a write waits where another program holds SQLite's own lock."""
+        with self._lock:
+            if milliseconds != self._patience_ms:
+                self._sqlite.execute(f"PRAGMA busy_timeout = {int(milliseconds)}")
+                self._patience_ms = milliseconds
 
     def checkpoint(self) -> None:
         """Moves the WAL's pages into the file where no reader needs them. Only under the commit lock (SQLite ≤ 3.51.2 has a WAL-reset bug)."""
