@@ -19,12 +19,16 @@ def _interrupted(found: re.Match[str], said: Said) -> Words:
     return Words("interrupted", "the statement was undone; run it again if you want it")
 
 
+_MORE_MEMORY = "SET memory_limit = '8GB' allows more, SET threads = 1 needs less"
+
+
 def _memory(found: re.Match[str], said: Said) -> Words:
     used = re.search(r"\(([^()]* used)\)", found[0])
-    advice = "SET memory_limit = '8GB' allows more, SET threads = 1 needs less"
-    if "max_temp_directory_size" in found[0]:
-        return Words("the disk has no room for what the statement has to spill", f"free some space; {advice}")
-    return Words(f"out of memory{f': {used[1]}' if used else ''}", advice)
+    return Words(f"out of memory{f': {used[1]}' if used else ''}", _MORE_MEMORY)
+
+
+def _no_room(found: re.Match[str], said: Said) -> Words:
+    return Words("the disk has no room for what the statement has to spill", f"free some space; {_MORE_MEMORY}")
 
 
 def _invalidated(found: re.Match[str], said: Said) -> Words:
@@ -46,6 +50,7 @@ def _extension(found: re.Match[str], said: Said) -> Words:
 
 RULES: tuple[Rule, ...] = (
     rule(r"^Interrupted!?$", _interrupted),
+    rule(r"^failed to offload .*'max_temp_directory_size'", _no_room),
     rule(r"(?:^|\n)Possible solutions:\n\* Reducing the number of threads.*", _memory),
     rule(r"^(?:could not allocate|failed to allocate|failed to offload).*", _memory),
     rule(r"database has been invalidated because of a previous fatal error", _invalidated),
