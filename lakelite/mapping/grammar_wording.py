@@ -20,8 +20,7 @@ def _syntax(found: re.Match[str], said: Said) -> Words:
     if said.at is None:
         return Words(message, misplaced("?", found[1]), found[1])
     name = found[1] if found[1][0].isalnum() else None
-    lines = said.text.split("\n")
-    offset = sum(len(line) + 1 for line in lines[: said.at.line - 1]) + said.at.column - 1
+    offset = said.offset or 0
     if any(past.start() <= offset <= past.end() + 2 for past in _PAST.finditer(said.text)):
         return Words(message, _PAST_HINT, name)
     before, here = re.search(r"([^\W\d]\w*)\W*\Z", said.text[:offset]), re.match(r"[^\W\d]\w*", said.text[offset:])
