@@ -18,6 +18,7 @@ import lakelite
 hypothesis.settings.register_profile("default", deadline=None, max_examples=50)
 # What lands or not is to depend on the change alone: the checks before a change lands draw what they drew before. By hand, each run draws anew.
 hypothesis.settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True, print_blob=True)
+hypothesis.settings.register_profile("quick", hypothesis.settings.get_profile("ci"), max_examples=15)  # for tests that run in full elsewhere
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default"))
 
 # A shell that starts pytest in the background has Ctrl-C ignored, and every process inherits that: here, and in the processes of the

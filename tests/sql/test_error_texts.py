@@ -27,7 +27,7 @@ ELSEWHERE = {  # DuckDB points at a bracket, an argument or a string as a whole,
     "select * from read_csv('missing.csv', header = 1, delimm = ';')", "select a from t where a in (1, 2", "select count(* from t",
     "select * from t for timestamp as of '1999-01-01'", "select * from t at (version => a)", "begin isolation level chaos",
     "select * from query('selec 1')", "select * from query_table('flihgts')", "select * from query('select * from tt')",
-    "select * from query_table('tt')", "pivot t on b using a", "pivot t on b using sum(t.a)", "insert overwrite t select a + from t", "optimize t where a >",
+    "select * from query_table('tt')", "pivot t on b using a", "pivot t on b using sum(t.a)", "insert overwrite t select a + from t", "optimize t where a >", "optimize t zorder by (a, a)",
 }  # fmt: skip
 
 
