@@ -26,11 +26,28 @@ class Scope:
         found = self._frame.f_locals.get(name)
         return self._frame.f_globals.get(name) if found is None else found
 
+    def names(self) -> list[str]:
+        """The names of all of them."""
+        return [] if self._frame is None else [*self._frame.f_locals, *self._frame.f_globals]
+
     def __enter__(self) -> Scope:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._frame = None
+
+
+class Latest:
+    """The variables of whoever called last, where a script goes on from call to call."""
+
+    def __init__(self) -> None:
+        self.scope = Scope(None)
+
+    def __call__(self, name: str) -> Any:
+        return self.scope(name)
+
+    def names(self) -> list[str]:
+        return self.scope.names()
 
 
 def of_caller() -> Scope:

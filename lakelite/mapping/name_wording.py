@@ -14,6 +14,7 @@ _STANDARD = {
     "information_schema": "duckdb_views() WHERE schema_name = 'information_schema'",
     "pg_catalog": "duckdb_views() WHERE schema_name = 'pg_catalog'",
 }
+_FILES = "a file is read by its ending, such as .parquet, .csv or .json, or by a function: read_csv('…')"
 _FORMATS = ("csv", "json", "parquet")
 _LISTS = "SHOW ALL TABLES lists the tables of this lake"
 
@@ -29,7 +30,8 @@ def _no_table(found: re.Match[str], said: Said) -> Words:
     if within in _STANDARD:
         there = [f"{within}.{one}" for one in offered(found[3]) if re.fullmatch(r"\w+", one)]
         return Words(f'table "{written}" does not exist', did_you_mean(name, there, f"SELECT view_name FROM {_STANDARD[within]} lists them"), name)
-    hint = "; ".join(filter(None, (did_you_mean(name, [*said.names.tables, *_CTE.findall(said.text)]), variable))) or _LISTS
+    near = did_you_mean(name, [*said.names.tables, *_CTE.findall(said.text), *said.names.near_variables(name)])
+    hint = "; ".join(filter(None, (near, variable))) or (_FILES if re.search(r"[/\\.]", name) else _LISTS)
     return Words(f'table "{written}" does not exist', hint, name)
 
 
@@ -67,8 +69,8 @@ def _what_there_is(said: Said) -> str | None:
 
 def _mentioned(said: Said) -> list[tuple[str, list[str]]]:
     """The tables that can be named at the place of the error, with their columns."""
-    found = dict.fromkeys(source.table for source in visible(said.text, said.offset, said.names.tables) if source.table is not None)
-    return [(table, list(said.names.tables[table])) for table in found]
+    found = dict.fromkeys(source.table for source in visible(said.text, said.offset, said.names.tables) if not source.is_target)
+    return [(table, list(said.names.tables[table])) for table in found if table is not None]
 
 
 def _columns(said: Said) -> list[str]:
@@ -81,6 +83,10 @@ def _no_from(found: re.Match[str], said: Said) -> Words:
     if re.search(r"\blambda\b", said.text, re.IGNORECASE):
         plain = "a lambda sees its own parameters and the columns of the FROM clause"
     hint = _in_single_quotes(name) if said.is_quoted else plain
+    if re.match(r"\s*(?:ALTER|CREATE)\b", said.text, re.IGNORECASE) and re.search(r"\bDEFAULT\b", said.text, re.IGNORECASE):
+        return Words(
+            f'column "{name}" cannot stand in a DEFAULT', "a DEFAULT is a constant, or a call such as now(); a text stands in single quotes", name
+        )
     if re.search(r"\bFROM\b", said.text, re.IGNORECASE):  # of the query it may be, but not of this part of it
         return Words(f'column "{name}" does not exist here', _in_single_quotes(name) if said.is_quoted else "write a value or a parameter here", name)
     return Words(f'column "{name}" does not exist: the query has no FROM', hint, name)

@@ -30,11 +30,15 @@ _OF_TARGET = re.compile(r"\b(?:INSERT|OVERWRITE|REPLACE|IGNORE)\s*\Z", re.IGNORE
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """`table`: its name in Names; None: something whose columns are not known. `called`: what stands in front of its columns, in lower case."""
+    """`table`: its name in Names; None: something whose columns are not known. `called`: what stands in front of its columns, in lower case.
+
+    `is_target`: it is what an INSERT writes to, whose rows have the name `excluded`, and whose columns cannot be named without it.
+    """
 
     table: str | None
     called: str
     at: int
+    is_target: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +71,12 @@ def _sources(plain: str, tables: Mapping[str, Sequence[str]]) -> Iterator[Source
     known = {name.lower(): name for name in tables}
     for found in _SOURCE.finditer(plain):
         if (found["intro"] or "").upper() == "INTO" and _OF_TARGET.search(plain[: found.start()]):
+            yield Source(known.get(_name(found["name"])), "excluded", found.start("name"), is_target=True)
             continue
-        parts = [_bare(part) for part in found["name"].split(".")]
-        name = ".".join(parts[1:] if parts[0] == "main" and len(parts) == 2 else parts)
+        name = _name(found["name"])
         alias = found["alias"] if found["alias"] and not is_known(found["alias"]) and not found["else"] else None
         table = None if found["else"] or name in queries else known.get(name)
-        yield Source(table, _bare(alias or parts[-1]), found.start("name"))
+        yield Source(table, _bare(alias or found["name"].rpartition(".")[2]), found.start("name"))
     for found in _DERIVED.finditer(plain):
         if not is_known(found["alias"]):
             yield Source(None, _bare(found["alias"]), found.start())
@@ -101,6 +105,12 @@ def _closing(plain: str, start: int) -> int:
         if depth == 0:
             return start + found.start()
     return len(plain) + 1
+
+
+def _name(written: str) -> str:
+    """As Names has it: a table of main without its schema."""
+    parts = [_bare(part) for part in written.split(".")]
+    return ".".join(parts[1:] if parts[0] == "main" and len(parts) == 2 else parts)
 
 
 def _bare(name: str) -> str:

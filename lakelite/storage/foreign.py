@@ -7,19 +7,28 @@ else a RecordBatchReader, which refuses to be read twice. Imports none of pandas
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lakelite.errors import DataError, Error, NotSupportedError, OperationalError, ProgrammingError
+from lakelite.mapping.names import near
 from lakelite.model import fold
 from lakelite.storage.turns import Turns
 
 if TYPE_CHECKING:
     import duckdb
 
-Variables = Callable[[str], Any]
-"""The value of a caller's variable; None where there is none of that name."""
+
+class Variables(Protocol):
+    """The caller's variables."""
+
+    def __call__(self, name: str, /) -> Any:
+        """The value of one; None where there is none of that name."""
+
+    def names(self) -> Iterable[str]:
+        """The names of all of them."""
+
 
 _MANY_READS = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("polars", "LazyFrame"), ("pyarrow", "Table"), ("pyarrow", "RecordBatch"),
                ("pyarrow.dataset", "Dataset"))  # fmt: skip
@@ -56,6 +65,11 @@ class Frames:
     def variable(self, name: str) -> Any:
         """The value of the caller's variable, or None."""
         return None if self._variables is None else self._variables(name)
+
+    def near(self, name: str) -> list[str]:
+        """The names of the caller's variables that hold a table and that `name` may be a slip of."""
+        found = [] if self._variables is None else near(name, self._variables.names())
+        return [one for one in found if is_table(self.variable(one))]
 
     def described(self, name: str) -> str | None:
         """What there is to say of the caller's variable of that name, which was not found as a table; None if there is none."""
