@@ -118,10 +118,14 @@ class Session:
             raise InterfaceError(
                 f"the name of a table is a str, not {type(name).__name__}", hint='the data is the second argument: con.append("t", data)'
             )
-        with closing(Rows(data)) as rows:
-            statement = parse_append(name, rows)
-            with self._statement(statement.text):
-                return self._change(statement, [{}])
+        try:
+            with closing(Rows(data)) as rows:
+                statement = parse_append(name, rows)
+                with self._statement(statement.text):
+                    return self._change(statement, [{}])
+        except Error as error:
+            error.position = None  # nobody wrote the text that history has for it
+            raise
 
     @contextmanager
     def _statement(self, text: str, variables: Variables | None = None) -> Iterator[None]:

@@ -169,13 +169,34 @@ def scannable(value: object) -> Any:
         hint = "use its to_frame(), or put it into a table" if _is_one(value, _COLUMNS_ALONE) else _WHAT_IS_ONE
         raise ProgrammingError(f"{described(value)} is not a table", hint=hint)
     if _is_one(value, _MANY_READS):
+        _check_types(value, value)
         return value
     try:
-        return _opened(value)
+        opened = _opened(value)
+        _check_types(opened, value)
+        return opened
     except Error:
         raise
     except Exception as error:  # what a stranger's object raises when it is opened can be anything
         raise ProgrammingError(f"the rows of {described(value)} cannot be read: {error}", hint=_WHAT_IS_ONE) from error
+
+
+def _check_types(opened: Any, value: object) -> None:
+    """NotSupportedError for a column of Arrow whose type DuckDB cannot read; it names the column, which DuckDB does not."""
+    if type(opened).__module__.partition(".")[0] != "pyarrow":
+        return
+    arrow = sys.modules["pyarrow"]
+    for field in opened.schema:
+        if kind := next((kind for kind in _parts(field.type) if arrow.types.is_float16(kind) or arrow.types.is_decimal256(kind)), None):
+            message = f'the column "{field.name}" of {described(value)} is of the type {kind}, which cannot be read'
+            raise NotSupportedError(message, hint="cast it before, for instance to float64 or string")
+
+
+def _parts(kind: Any) -> Iterator[Any]:
+    """A type of Arrow and those inside of it."""
+    yield kind
+    for index in range(kind.num_fields):
+        yield from _parts(kind.field(index).type)
 
 
 def _opened(value: Any) -> Any:
