@@ -157,7 +157,8 @@ def _base(lake: Lake, seen: Transaction, operation: bs.CreateBranch | bs.CreateT
     """The version that a branch or tag is made at, pinned by `seen`."""
     if operation.at is None:
         return seen.base.snapshot_id
-    position = Position.at(call.text, operation.offset)
+    place = call.text.find(operation.at.text, operation.offset)
+    position = Position.at(call.text, place if place >= 0 else operation.offset)
     number = versions.moment(seen.execution, operation.at.by, operation.at.text, call, position).number
     versions.view_of(seen.execution, number, position)
     return number

@@ -43,11 +43,13 @@ class Error(Exception):
 
     Attributes: `message` (one or more sentences), `hint` (what to do, or None), `position` (where in the SQL text, or
     None), `sqlstate` (five characters, or None), `context` (how it came to the error, where that is not the statement that was run but
-    an earlier one of its transaction, in whose text `position` is then; else None).
+    an earlier one of its transaction, in whose text `position` is then; or what became of the transaction at COMMIT; else None),
+    `is_passing` (whether nothing was done, and the very same may be done again: a lock was not to be had, the catalog not to be written).
     """
 
     sqlstate: str | None = None
     context: str | None = None
+    is_passing = False
     advice: str | None = None  # the hint of an error that is given none
 
     def __init__(self, message: str, *, hint: str | None = None, position: Position | None = None) -> None:

@@ -151,6 +151,7 @@ class Lake:
             self._opened.lock.acquire(self.settings.limits.lock_timeout_ms)
         self._locks_held += 1
         try:
+            self.catalog.wait_at_most(self.settings.limits.lock_timeout_ms)
             yield
         finally:
             self._locks_held -= 1

@@ -22,15 +22,25 @@ from lakelite.transaction.commit import CommitResult, Landing
 from lakelite.transaction.execution import Call, find_table
 from lakelite.transaction.transaction import Transaction
 
+_STAYS_OPEN = "The transaction is still open, with all that it did: COMMIT tries again, ROLLBACK gives it up."
+_ROLLED_BACK = "The whole transaction was rolled back: run it again from its beginning."
 
-def land(lake: Lake, tx: Transaction) -> tuple[CommitResult, list[Message]]:
+
+def land(lake: Lake, tx: Transaction, *, keep: bool = False) -> tuple[CommitResult, list[Message]]:
     """Commits, with the commit message, which is used then; what was written is removed if it did not land.
 
-    Returns the commit and what a user should be told.
+    Returns the commit and what a user should be told. `keep`: where nothing landed and the transaction is as its statements left it, it
+    `stays_open`.
     """
-    committed = _commit(lake, tx, lake.settings.commit_message, _operation(tx))
+    committed = _commit(lake, tx, lake.settings.commit_message, _operation(tx), keep=keep)
     lake.settings.commit_message = None
     return committed, _told_of(committed) + _discarded(tx) + _look_after(lake, tx, committed)
+
+
+def say_what_became(tx: Transaction, error: Error) -> None:
+    """Of an explicit transaction whose COMMIT gave `error`, for people."""
+    if not isinstance(error, CommitUnknown | TransactionConflict):
+        error.context = error.context or (_STAYS_OPEN if tx.stays_open else _ROLLED_BACK)
 
 
 def noted(tx: Transaction) -> list[Message]:
@@ -115,23 +125,29 @@ def _result(done: Compacted, messages: list[Message]) -> Result:
     return Result(tuple((name, "BIGINT") for name in names), rows=[tuple(getattr(done, n) for n in names)], messages=messages)
 
 
-def _commit(lake: Lake, tx: Transaction, message: str | None, operation: str) -> CommitResult:
+def _commit(lake: Lake, tx: Transaction, message: str | None, operation: str, *, keep: bool = False) -> CommitResult:
+    tx.stays_open = False
     try:
         return committing.commit(tx, Landing(lake.catalog, lake.locked, committing.now_us, lake.settings.author, message, operation))
     except CommitUnknown:
         raise  # it may turn out to have landed: the files stay, and VACUUM will know once this session is over
-    except BaseException:
-        _remove_unless_landed(lake, tx)
+    except BaseException as error:
+        may_stay = keep and tx.is_intact and isinstance(error, Error) and error.is_passing
+        _remove_unless_landed(lake, tx, may_stay=may_stay)
         raise
 
 
-def _remove_unless_landed(lake: Lake, tx: Transaction) -> None:
-    """After a failed commit. Where the catalog cannot be asked, files stay: VACUUM will know, once this session is over."""
+def _remove_unless_landed(lake: Lake, tx: Transaction, *, may_stay: bool) -> None:
+    """After a failed commit; of a transaction that stays open nothing is removed.
+
+    Where the catalog cannot be asked, files stay: VACUUM will know, once this session is over.
+    """
     try:
         landed = lake.catalog.rows("snapshot_of_transaction", transaction_id=tx.transaction_id)
     except Error:
         return
-    if not landed:
+    tx.stays_open = may_stay and not landed
+    if not (landed or tx.stays_open):
         tx.discard()
 
 

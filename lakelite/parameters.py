@@ -11,10 +11,11 @@ from typing import Any, cast
 
 import duckdb
 
-from lakelite.errors import DataError, InterfaceError, ProgrammingError
+from lakelite.errors import DataError, InterfaceError, Position, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.language.control import LIMIT_DIGITS
 from lakelite.language.tokens import is_number
+from lakelite.mapping.clauses import blanked
 from lakelite.mapping.names import did_you_mean, listed
 from lakelite.mapping.sets import of_set
 from lakelite.model import KEEP_FOR_EVER, MOST_HOURS, MOST_VERSIONS
@@ -48,7 +49,7 @@ def values_of(statement: st.Statement, parameters: Parameters) -> dict[str, Any]
         if missing and is_number(missing[0]):
             raise ProgrammingError("the parameters have no names, but the values are a mapping", hint="give a sequence, or write $name")
         if missing:
-            raise ProgrammingError(f"no value was given for the parameter {missing[0]}", hint="add it to the mapping")
+            raise _without_value(statement.text, missing[0], parameters)
         return {p: _plain(parameters[p]) for p in statement.parameters}
     given = _sequence(parameters)
     names = [p for p in statement.parameters if not is_number(p)]
@@ -59,6 +60,19 @@ def values_of(statement: st.Statement, parameters: Parameters) -> dict[str, Any]
         message = f"the statement has {wanted} parameter{'' if wanted == 1 else 's'}, but the number of values is {len(given)}"
         raise ProgrammingError(message, hint="a parameter is ? or $1, or with a mapping $name or :name")
     return {p: _plain(given[int(p) - 1]) for p in statement.parameters}
+
+
+def _without_value(text: str, name: str, given: Mapping[str, Any]) -> ProgrammingError:
+    found = re.search(rf"\$\"?{re.escape(name)}(?!\w)", blanked(text))
+    place = None if found is None else Position.at(text, found.start())
+    return ProgrammingError(f"no value was given for the parameter {name}", hint=_of_names(name, given), position=place)
+
+
+def _of_names(name: str, given: Mapping[str, Any]) -> str | None:
+    """What there is instead of a value that a mapping does not have."""
+    there = sorted(map(str, given))
+    otherwise = f"the values have no {name}; their names are: {listed(there)}" if there else "add it to the mapping, which is empty"
+    return did_you_mean(name, there, otherwise)
 
 
 def values_of_sets(statement: st.Statement, parameter_sets: Sequence[Parameters]) -> list[dict[str, Any]]:
@@ -121,8 +135,7 @@ def explain_colon(error: ProgrammingError, text: str, parameters: Parameters) ->
     if isinstance(parameters, Mapping) and found[1] in map(str, parameters):
         error.hint = f":{found[1]} is no parameter inside of [] and {{}}, where it may mean a slice or a field: write ${found[1]}"
     elif isinstance(parameters, Mapping):
-        otherwise = f"the values have no {found[1]}; their names are: {listed(sorted(map(str, parameters)))}"
-        error.hint = did_you_mean(found[1], [str(name) for name in parameters], otherwise)
+        error.hint = _of_names(found[1], parameters)
     else:
         error.hint = f":{found[1]} is a parameter only where the values are a mapping that has {found[1]}"
 

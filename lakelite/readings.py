@@ -61,8 +61,10 @@ class Readings:
     def streamed(self, result: Result) -> Result:
         """The rows that are left of a result whose rows are held, as a result that DuckDB streams."""
         engine = self._lake.engine
+        is_over = result.is_over
         cursor = engine.cursor_over(result.columns or (), result.fetch(None))
         streamed = Result.of_query(cursor, self._guard(cursor, "", Where("")), lambda: engine.drop(cursor))
+        streamed.is_over = is_over
         self._results.add(streamed)
         return streamed
 

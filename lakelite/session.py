@@ -16,7 +16,7 @@ from typing import Any
 
 import duckdb
 
-from lakelite import branching, landing, standalone
+from lakelite import branching, errors, landing, standalone
 from lakelite.batches import Batches
 from lakelite.errors import Error, InterfaceError, ProgrammingError
 from lakelite.lake import Lake
@@ -46,6 +46,7 @@ from lakelite.transaction.views import sound
 from lakelite.transfer import export, take_in
 
 _UNLIMITED = nullcontext()
+_LOST: tuple[Message, ...] = ((errors.Warning, "nothing was committed: the transaction was over when its COMMIT failed"),)
 _LEAVE_THE_BLOCK = "leave the block to commit what it did, or raise an exception in it to roll it back"
 
 
@@ -65,6 +66,7 @@ class Session:
         self._readings = Readings(self.lake, self._limited)
         self._watch = Watch()
         self._closed = False
+        self._lost: tuple[Message, ...] = ()  # what a COMMIT is told behind one that failed
         self._is_confined = False
         self._exports = threading.RLock()
 
@@ -120,10 +122,14 @@ class Session:
             raise InterfaceError(
                 f"the name of a table is a str, not {type(name).__name__}", hint='the data is the second argument: con.append("t", data)'
             )
-        with closing(Rows(data)) as rows:
-            statement = parse_append(name, rows)
-            with self._statement(statement.text):
-                return self._change(statement, [{}])
+        try:
+            with closing(Rows(data)) as rows:
+                statement = parse_append(name, rows)
+                with self._statement(statement.text):
+                    return self._change(statement, [{}])
+        except Error as error:
+            error.position = None  # nobody wrote the text that history has for it
+            raise
 
     @contextmanager
     def _statement(self, text: str, variables: Variables | None = None) -> Iterator[None]:
@@ -250,12 +256,16 @@ class Session:
 
     def _start(self, isolation: Isolation, *, read_only: bool = False) -> Transaction:
         """A transaction that lasts for several statements."""
+        self._lost = ()
         return self.lake.start(explicit=True, isolation=isolation, read_only=read_only or self.read_only)
 
-    def commit(self) -> Result:
-        """Commits the open transaction; without one nothing happens. After an error it is rolled back and over."""
+    def commit(self, *, keep: bool = True) -> Result:
+        """Commits the open transaction; without one nothing happens. After an error it is over.
+
+        `keep`: it stays open instead where nothing stands against trying again: nothing was published, and its work is as it was.
+        """
         with self._ending("COMMIT"):
-            return self._commit()
+            return self._commit(keep=keep)
 
     def rollback(self) -> Result:
         """Undoes the open transaction; without one nothing happens."""
@@ -270,23 +280,34 @@ class Session:
                 raise ProgrammingError(f"{what} inside a transaction() block", hint=_LEAVE_THE_BLOCK)
             yield
 
-    def _commit(self) -> Result:
+    def _commit(self, *, keep: bool) -> Result:
         tx, self._tx = self._tx, None
         if tx is None:
-            return Result(None)
+            lost, self._lost = self._lost, ()
+            return Result(None, messages=lost)
+        self._lost = _LOST
         try:
             messages: list[Message] = []
-            if tx.work.changes.writes:
-                messages = self._land(tx)
-            else:
-                tx.discard()
+            with mapped():
+                if tx.work.changes.writes:
+                    messages = self._land(tx, keep=keep)
+                else:
+                    tx.discard()
             self.lake.engine.temporary.current = tx.execution.temporaries
+            self._lost = ()
             return Result(None, messages=messages)
+        except Error as error:
+            landing.say_what_became(tx, error)
+            raise
         finally:
-            self.lake.unpin(tx)
+            if tx.stays_open:
+                self._tx = tx
+            else:
+                self.lake.unpin(tx)
 
     def _roll_back(self) -> Result:
         tx, self._tx = self._tx, None
+        self._lost = ()
         if tx is not None:
             self.lake.unpin(tx)
             tx.discard()
@@ -327,15 +348,15 @@ class Session:
             return Result(None)
         with self.exclusive(), mapped():
             if is_own:
-                return self._roll_back() if failed else self._commit()
+                return self._roll_back() if failed else self._commit(keep=False)
             if self._tx is not None and self._tx.has_block(block):
                 self._tx.end_block(block, failed=failed)
             elif not failed:
                 raise InterfaceError("the transaction of this block has ended before it", hint="end inner blocks before outer ones")
             return Result(None)
 
-    def _land(self, tx: Transaction) -> list[Message]:
-        self.last_commit, messages = landing.land(self.lake, tx)
+    def _land(self, tx: Transaction, *, keep: bool = False) -> list[Message]:
+        self.last_commit, messages = landing.land(self.lake, tx, keep=keep)
         return messages
 
     @contextmanager

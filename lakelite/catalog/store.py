@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,7 +34,9 @@ class Catalog:
         self._sqlite = connection
         self._lock = threading.RLock()
         self._queries = queries()
+        self._patience_ms: int | None = None
         self.path = path
+        self._file = _identity(path)
 
     def close(self) -> None:
         with self._lock:
@@ -73,6 +76,7 @@ class Catalog:
     def publication(self, doing: str) -> Iterator[Writer]:
         """As `transaction`, except that an error of COMMIT itself is a `CommitFailed`: the caller has to look whether it landed."""
         with self._lock:
+            self._check_there()
             try:
                 self._sqlite.execute("BEGIN IMMEDIATE")
                 yield Writer(self._sqlite, self._queries)
@@ -87,6 +91,13 @@ class Catalog:
                 self._roll_back(error)
                 is_whole = getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_FULL
                 raise CommitFailed(catalog_error(error, doing), is_whole) from error
+
+    def _check_there(self) -> None:
+        """OperationalError if the path means another file by now, or none: SQLite would go on writing to one that nobody finds again."""
+        if _identity(self.path) != self._file:
+            raise OperationalError(
+                f"the catalog {self.path} was removed or replaced while the lake was open", hint="restore the lake from a copy, and open it anew"
+            )
 
     def _roll_back(self, error: BaseException) -> None:
         """Ends what `error` left open. If that fails too, `error` stays the one that is told, and the connection is given up:
@@ -103,6 +114,13 @@ class Catalog:
         everybody knows, and a recovery after a crash would take them for a commit: a small commit over them ends that."""
         with self.transaction("undoing a commit that failed") as writer:
             writer.reserve("row", 1)
+
+    def wait_at_most(self, milliseconds: int) -> None:
+        """How long a write waits where another program holds SQLite's own lock."""
+        with self._lock:
+            if milliseconds != self._patience_ms:
+                self._sqlite.execute(f"PRAGMA busy_timeout = {int(milliseconds)}")
+                self._patience_ms = milliseconds
 
     def checkpoint(self) -> None:
         """Moves the WAL's pages into the file where no reader needs them. Only under the commit lock (SQLite ≤ 3.51.2 has a WAL-reset bug)."""
@@ -230,6 +248,15 @@ class Catalog:
     def _vectors(self, table: Table, after: int, snapshot_id: int) -> dict[int, deletion.DeletionVector]:
         rows = self.rows("vectors", table_id=table.table_id, after=after, snapshot=snapshot_id)
         return {row[0]: vector_of(row) for row in rows}
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file it is; None where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 class CommitFailed(Exception):

@@ -191,11 +191,11 @@ class Cursors(Iterator[Cursor]):
 
     def __init__(self, connection: Connection, session: Session, script: str, parameters: Parameters, variables: Variables | None) -> None:
         self._connection, self._session = connection, session
-        self._scope: scope.Scope | None = None
-        self._found = session.statements(script, parameters, variables or (lambda name: self._scope and self._scope(name)))
+        self._variables = scope.Latest()
+        self._found = session.statements(script, parameters, variables or self._variables)
 
     def __next__(self) -> Cursor:
-        with scope.of_caller() as self._scope:
+        with scope.of_caller() as self._variables.scope:
             return Cursor(self._connection, self._session)._take(next(self._found))
 
 

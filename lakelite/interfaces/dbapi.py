@@ -167,7 +167,10 @@ class Connection:
         return over(self.duckdb())
 
     def commit(self) -> None:
-        """Commits the open transaction; without one nothing happens. TransactionConflict: it was rolled back."""
+        """Commits the open transaction; without one nothing happens. TransactionConflict: it was rolled back.
+
+        OperationalError: the error says whether it is over, or still open (`in_transaction`), so that `commit` can be called again.
+        """
         with self.call():
             self.messages += self._session.commit().messages
 
@@ -287,7 +290,7 @@ class Connection:
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: object) -> None:
         try:
             if kind is None:
-                self._session.commit()
+                self._session.commit(keep=False)
         finally:
             self._session.close()
 

@@ -70,8 +70,11 @@ class Exports(ABC):
         return batches.reader()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The same as an Arrow stream in a PyCapsule: pyarrow, pandas, Polars, DuckDB and others take the cursor itself as a table."""
-        capsule: object = self.fetch_record_batch().__arrow_c_stream__(requested_schema)
+        """The same as an Arrow stream in a PyCapsule: pyarrow, pandas, Polars, DuckDB and others take the cursor itself as a table.
+
+        Who reads the first batch has the rows; a stream that nobody reads takes none. InterfaceError: they have been read already.
+        """
+        capsule: object = self._left().offered(ROWS_PER_BATCH, self).__arrow_c_stream__(requested_schema)
         return capsule
 
 

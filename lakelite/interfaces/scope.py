@@ -29,15 +29,45 @@ class Scope:
         return self._frame.f_globals.get(name) if found is None else found
 
     @property
-    def names(self) -> Mapping[str, Any]:
-        """All of them: those that are local go before the global ones."""
+    def mapping(self) -> Mapping[str, Any]:
+        """All of them by name: those that are local go before the global ones."""
         return {} if self._frame is None else ChainMap(self._frame.f_locals, self._frame.f_globals)
+
+    def names(self) -> list[str]:
+        """The names of all of them."""
+        return [] if self._frame is None else [*self._frame.f_locals, *self._frame.f_globals]
 
     def __enter__(self) -> Scope:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._frame = None
+
+
+class Latest:
+    """The variables of whoever called last, where a script goes on from call to call."""
+
+    def __init__(self) -> None:
+        self.scope = Scope(None)
+
+    def __call__(self, name: str) -> Any:
+        return self.scope(name)
+
+    def names(self) -> list[str]:
+        return self.scope.names()
+
+
+class Given:
+    """The variables of a mapping by name."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def __call__(self, name: str) -> Any:
+        return self._values.get(name)
+
+    def names(self) -> list[str]:
+        return list(self._values)
 
 
 def of_caller() -> Scope:

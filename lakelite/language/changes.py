@@ -375,7 +375,11 @@ def _several(reader: Reader, ends: tuple[str, ...]) -> list[Assignment]:
             reader.expect(",")
     reader.expect(")")
     if len(values) != len(columns):
-        raise reader.wrong(f"{len(columns)} columns are set, but {len(values)} values were supplied", "give each column a value", first)
+        raise reader.wrong(
+            f"{len(columns)} columns are set, but {len(values)} value{' was' if len(values) == 1 else 's were'} supplied",
+            "give each column a value",
+            first,
+        )
     return [Assignment(column, value, offset) for column, value in zip(columns, values, strict=True)]
 
 

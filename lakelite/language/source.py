@@ -147,11 +147,17 @@ def merged(parts: list[str | Hole]) -> tuple[str | Hole, ...]:
     return tuple(found)
 
 
+_NO_PARAMETER = "a parameter", "write the value into the text"
+_NO_PAST = "a past version of a table", "name a table alone: there its newest version is meant"
+
+
 def plain(source: Source, first: int, stop: int, where: str) -> str:
     """The text of the tokens first…stop-1, which must hold no parameter and no time travel. `where` names the place for the error."""
     start, end = source.tokens[first].start, source.tokens[stop - 1].end
-    if any(start <= edit.start < end for edit in source.edits):
-        raise wrong(source.text, start, f"{where} cannot hold a parameter or a past version of a table")
+    for edit in source.edits:
+        if start <= edit.start < end:
+            what, hint = _NO_PARAMETER if edit.parameter is not None else _NO_PAST
+            raise wrong(source.text, edit.start, f"{where} cannot hold {what}", hint)
     return source.text[start:end]
 
 
@@ -168,7 +174,9 @@ def _check_text(text: str, tokens: list[Token]) -> None:
     if tokens[-1].kind == "bad":
         raise wrong(text, tokens[-1].start, f"unterminated {tokens[-1].word}", "it begins here and is never closed")
     if size != len(text) and (lone := next((i for i, c in enumerate(text) if "\ud800" <= c <= "\udfff"), None)) is not None:
-        raise wrong(text, lone, "the statement holds half of a surrogate pair, which is no character")
+        raise wrong(
+            text, lone, "the statement holds half of a surrogate pair, which is no character", "pass bytes as a parameter for what is no text"
+        )
     if (nul := text.find("\0")) >= 0:
         raise wrong(text, nul, "the statement holds a NUL character", "pass it as a parameter")
 

@@ -9,9 +9,9 @@ from lakelite.errors import CannotOpen, DatabaseError, DataError, InternalError,
 _COPY = "restore the lake from a copy"
 _REPORT = "this is a bug: please report it with the statement that was run"
 _PERMISSIONS = "check the disk and the permissions of the lake's directory: it has to be writable, also for reading (WAL)"
-_HELD = "close programs that have catalog.sqlite open, then try again"
+_HELD = "close programs that have catalog.sqlite open, or raise lock_timeout_ms, then run it again"
 _KINDS: dict[int, tuple[type[DatabaseError], str, str]] = {
-    sqlite3.SQLITE_FULL: (OperationalError, "the disk is full", "free some space and run the statement again; nothing was changed"),
+    sqlite3.SQLITE_FULL: (OperationalError, "the disk is full", "free some space, then run it again"),
     sqlite3.SQLITE_BUSY: (OperationalError, "the catalog is held by another program", _HELD),
     sqlite3.SQLITE_LOCKED: (OperationalError, "the catalog is held by another program", _HELD),
     sqlite3.SQLITE_CORRUPT: (OperationalError, "the catalog is damaged", _COPY),
@@ -28,6 +28,7 @@ _KINDS: dict[int, tuple[type[DatabaseError], str, str]] = {
     sqlite3.SQLITE_ABORT: (OperationalError, "interrupted", "the statement was undone; run it again if you want it"),
     sqlite3.SQLITE_TOOBIG: (DataError, "a value is too large for the catalog", "it holds texts and rows of up to 1 GB: write it to a file instead"),
 }
+_FOR_GOOD = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _SPOKEN_FOR = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_NOMEM}
 
 
@@ -38,7 +39,9 @@ def catalog_error(error: sqlite3.Error, doing: str) -> DatabaseError:
         return InternalError(f"the catalog refused a statement ({error}) while {doing}", hint=_REPORT)
     kind, what, hint = _KINDS[code]
     detail = "" if code in _SPOKEN_FOR else f" ({error})"
-    return kind(f"{what}{detail} while {doing}", hint=hint)
+    ours = kind(f"{what}{detail} while {doing}", hint=hint)
+    ours.is_passing = kind is OperationalError and code not in _FOR_GOOD
+    return ours
 
 
 def cannot_open(error: sqlite3.Error, path: object, what: str) -> CannotOpen:

@@ -83,7 +83,7 @@ _NO_CALL = r"(?<!\bINTO )(?<!\bTABLE )(?<!\bOVERWRITE )(?<!\bVIEW )(?<!\bAS )(?<
 
 def clause(message: str, text: str) -> Position | None:
     """Where in `text` the clause stands that `message` is about; None: the message names none, or it is not sure which one."""
-    found = _pattern(message, text) if message.startswith("the regular expression is not valid") else _by_words(message, _blanked(text))
+    found = _pattern(message, text) if message.startswith("the regular expression is not valid") else _by_words(message, blanked(text))
     return None if found is None else Position.at(text, found)
 
 
@@ -106,11 +106,11 @@ def call(message: str, text: str) -> tuple[str, int] | None:
     if spoken is None or re.search(r"\berror\s*\(", text, re.IGNORECASE):  # the message may be the user's own
         return None
     name = next(group for group in spoken.groups() if group).lower()
-    place = _nth(re.compile(rf"{_NO_CALL}{name}\s*\(", re.IGNORECASE), _blanked(text), 1)
+    place = _nth(re.compile(rf"{_NO_CALL}{name}\s*\(", re.IGNORECASE), blanked(text), 1)
     return None if place is None else (name, place)
 
 
-def _blanked(text: str) -> str:
+def blanked(text: str) -> str:
     """The text with blanks for what is inside of strings, comments, and names in quotes that are more than a word."""
 
     def blank(found: re.Match[str]) -> str:

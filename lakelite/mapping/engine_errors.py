@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import duckdb
@@ -14,6 +15,7 @@ from lakelite.mapping.wording import worded
 from lakelite.mapping.words import Words
 
 NOT_NULL_MARK = "lakelite: NOT NULL constraint failed: "  # how our own error() call is known
+_CARRIED = re.compile(r"^[^{]*: (\{\"exception_type\":.*\})\s*\Z", re.DOTALL)
 _PREFIX = re.compile(r"^([A-Za-z][A-Za-z-]*(?: [A-Za-z-]+){0,3}) (?:Error|Exception): ")
 _KINDS: tuple[tuple[type[BaseException], type[errors.DatabaseError]], ...] = (
     (duckdb.InterruptException, errors.OperationalError),
@@ -69,7 +71,7 @@ def engine_error(error: duckdb.Error, text: str, names: Names = NO_NAMES) -> err
     theirs = type(error)
     own = grammar.parsed(text) if isinstance(error, duckdb.ParserException) else None
     message, quoted = places.quoted_line(str(own or error))
-    bare = _PREFIX.sub("", message)
+    theirs, bare = _within(theirs, _PREFIX.sub("", message))
     if quoted and own is None and grammar.ran_out(quoted, text):
         bare, quoted = grammar.TOO_EARLY, None
     if NOT_NULL_MARK in bare:
@@ -78,6 +80,18 @@ def engine_error(error: duckdb.Error, text: str, names: Names = NO_NAMES) -> err
     words = worded(theirs, bare, text, names, at)
     kind = words.kind or next(ours for known, ours in _KINDS if issubclass(theirs, known))
     return kind(words.message, hint=words.hint, position=_position(at, words, text, names))
+
+
+def _within(kind: type[duckdb.Error], message: str) -> tuple[type[duckdb.Error], str]:
+    """The error that another one of DuckDB's carries as JSON, where a thread in the background came upon it; else the same."""
+    found = _CARRIED.search(message) if issubclass(kind, duckdb.OperationalError) else None
+    if found is None:
+        return kind, message
+    try:
+        told = json.loads(found[1])
+        return _BY_PREFIX.get(told["exception_type"].lower(), kind), told["exception_message"]
+    except (ValueError, KeyError):  # it only looks like one
+        return kind, message
 
 
 def foreign_file_error(error: duckdb.Error, path: str, own: str) -> errors.DatabaseError:

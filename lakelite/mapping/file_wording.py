@@ -65,6 +65,10 @@ def _no_parquet(found: re.Match[str], said: Said) -> Words:
     return Words(f"{found[1]} is no Parquet file, or it was cut off", "check the path and how the file was made")
 
 
+def _no_encoding(found: re.Match[str], said: Said) -> Words:
+    return Words(f"CSV files cannot be read in the encoding {found[1]}", "there are: utf-8, utf-16 and latin-1", thing=found[1])
+
+
 def _of_lake(found: re.Match[str], said: Said) -> Words:
     """A data file of the lake: what the system says of writing it, else it is damaged."""
     reason = _reason(found[0])
@@ -97,5 +101,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"^(?:JSON transform error|Malformed JSON) in file \"(.*?)\", (in line \d+|at byte \d+ in \S+ \d+): (.*)", _json),
     rule(r"^No files found that match the pattern \"(.*?)\"", _no_match),
     rule(r"^No magic bytes found at end of file '(.*?)'", _no_parquet),
+    rule(r"^File '(.*?)' too small to be a Parquet file", _no_parquet),
+    rule(r"^The CSV Reader does not support the encoding: (\".*?\")", _no_encoding),
     rule(r"^(?:Cannot|Could not|Failed to) (\w+)(?: \w+)?? (?:file|directory) (\".*?\"): ([^\n]*)", _cannot),
 )

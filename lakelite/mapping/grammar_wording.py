@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from lakelite.errors import ProgrammingError
 from lakelite.mapping.grammar import TOO_EARLY
 from lakelite.mapping.keywords import CLAUSES, is_known, misplaced
-from lakelite.mapping.names import near
-from lakelite.mapping.words import Rule, Said, Words, rule, sql_types
+from lakelite.mapping.names import did_you_mean, listed, near
+from lakelite.mapping.words import Rule, Said, Words, offered, rule, sql_types
 
 _PAST = re.compile(r"\b(?:AT\s*\(\s*\w+|AT\s+(?:VERSION|TIMESTAMP)|AS\s+OF|FOR\s+(?:SYSTEM_\w+|VERSION|TIMESTAMP))\b", re.IGNORECASE)
 _PAST_HINT = "a past version is t AT (VERSION => 3) or t FOR VERSION AS OF 3; for a time, the word TIMESTAMP and its text in quotes"
@@ -20,8 +21,7 @@ def _syntax(found: re.Match[str], said: Said) -> Words:
     if said.at is None:
         return Words(message, misplaced("?", found[1]), found[1])
     name = found[1] if found[1][0].isalnum() else None
-    lines = said.text.split("\n")
-    offset = sum(len(line) + 1 for line in lines[: said.at.line - 1]) + said.at.column - 1
+    offset = said.offset or 0
     if any(past.start() <= offset <= past.end() + 2 for past in _PAST.finditer(said.text)):
         return Words(message, _PAST_HINT, name)
     before, here = re.search(r"([^\W\d]\w*)\W*\Z", said.text[:offset]), re.match(r"[^\W\d]\w*", said.text[offset:])
@@ -133,6 +133,28 @@ def _circular(found: re.Match[str], said: Said) -> Words:
 
 def _field_twice(found: re.Match[str], said: Said) -> Words:
     return Words(f"a struct has two fields called {found[1]}", "give each field a name of its own")
+
+
+def _no_choice(found: re.Match[str], said: Said) -> Words:
+    """A word of several that DuckDB calls an enum."""
+    what = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", found[2]).lower()
+    there = {"sample method": ["bernoulli", "reservoir", "system"]}.get(what) or [one.lower() for one in offered(found[3])]
+    return Words(
+        f'there is no {what} "{found[1]}"', did_you_mean(found[1], there, f"there are: {listed(there)}"), thing=found[1], kind=ProgrammingError
+    )
+
+
+def _no_value_of_option(found: re.Match[str], said: Said) -> Words:
+    there = re.split(r", | or ", found[2])
+    return Words(f"the option {found[1]} has no such value", f"it can be {listed(there)}", thing=found[1])
+
+
+def _no_partition(found: re.Match[str], said: Said) -> Words:
+    return Words(f'column "{found[2]}" of {found[1]} does not exist', "name a column of what is copied", thing=found[2])
+
+
+def _no_numpy(found: re.Match[str], said: Said) -> Words:
+    return Words(f"pandas has no type for {sql_types(found[1])}", "use to_arrow(), or cast the column: x::VARCHAR")
 
 
 def _set_sizes(found: re.Match[str], said: Said) -> Words:
@@ -291,5 +313,17 @@ RULES: tuple[Rule, ...] = (
         r"^Wrong number of arguments provided to (\w+) function",
         _with_hint("look at how many it takes: SELECT parameters FROM duckdb_functions() WHERE function_name = …"),
     ),
+    rule(r"^Creating a table without physical .*", _said("a table needs a column that is not GENERATED", "add one: CREATE TABLE t (a INTEGER, …)")),
+    rule(r"^Expected \"(\w+)\" argument to be any of \[(.*?)\]", _no_value_of_option),
+    rule(r"^\"(\w+)\" expected to find (.+?), but it was not found in the table", _no_partition),
+    rule(r"^Enum value: unrecognized value \"(.*?)\" for enum \"(\w+)\"(.*)", _no_choice),
+    rule(r"^Attempting to open a compressed file, but the compression type is not supported.*", _with_hint("there are: gzip, zstd and none")),
+    rule(r"^QUANTILE can only take parameters.*", _with_hint("such as quantile(x, 0.5): the second argument is a share")),
+    rule(
+        r"^Failed to bind \"(?:.+?)\" - COLUMNS expression.*",
+        _with_hint("only the name of each column is known there: COLUMNS(lambda c: c LIKE 'a%')"),
+    ),
+    rule(r"^STRUCT to STRUCT cast must have at least one.*", _with_hint("give the type the names of the fields: {'a': 1}::STRUCT(a INTEGER)")),
+    rule(r"^Unsupported type \"(\w+)\" for DuckDB -> NumPy conversion", _no_numpy),
     rule(r"^Set operations can only apply to expressions with the same number of result columns", _set_sizes),
 )

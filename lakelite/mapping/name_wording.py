@@ -6,10 +6,15 @@ import re
 
 from lakelite.cells import fitted
 from lakelite.mapping.names import did_you_mean, listed
+from lakelite.mapping.sources import visible
 from lakelite.mapping.words import Rule, Said, Words, offered, rule
 
 _CTE = re.compile(r"\b(\w+)\s+AS\s+(?:NOT\s+)?(?:MATERIALIZED\s+)?\(", re.IGNORECASE)
-_TARGET = re.compile(r"\b(?:INTO|OVERWRITE|TABLE)\s+(?:\w+\.)?\w+", re.IGNORECASE)
+_STANDARD = {
+    "information_schema": "duckdb_views() WHERE schema_name = 'information_schema'",
+    "pg_catalog": "duckdb_views() WHERE schema_name = 'pg_catalog'",
+}
+_FILES = "a file is read by its ending, such as .parquet, .csv or .json, or by a function: read_csv('…')"
 _FORMATS = ("csv", "json", "parquet")
 _NO_ROWID = "rows of a lake have no such number: a key tells them apart, or row_number() OVER (…) in a query"
 _LISTS = "SHOW ALL TABLES lists the tables of this lake"
@@ -21,8 +26,14 @@ def _no_table(found: re.Match[str], said: Said) -> Words:
         known = sorted(said.names.schemas)
         return Words(f'schema "{schema}" does not exist', did_you_mean(schema, known, f"the schemas are: {listed(known)}"), schema)
     variable = said.names.variable(name) if schema is None else None
-    hint = "; ".join(filter(None, (did_you_mean(name, [*said.names.tables, *_CTE.findall(said.text)]), variable))) or _LISTS
-    return Words(f'table "{_as_written(name, said)}" does not exist', hint, name)
+    written = _as_written(name, said)
+    within = written.rpartition(".")[0].lower()
+    if within in _STANDARD:
+        there = [f"{within}.{one}" for one in offered(found[3]) if re.fullmatch(r"\w+", one)]
+        return Words(f'table "{written}" does not exist', did_you_mean(name, there, f"SELECT view_name FROM {_STANDARD[within]} lists them"), name)
+    near = did_you_mean(name, [*said.names.tables, *_CTE.findall(said.text), *said.names.near_variables(name)])
+    hint = "; ".join(filter(None, (near, variable))) or (_FILES if re.search(r"[/\\.]", name) else _LISTS)
+    return Words(f'table "{written}" does not exist', hint, name)
 
 
 def _as_written(name: str, said: Said) -> str:
@@ -60,9 +71,9 @@ def _what_there_is(said: Said) -> str | None:
 
 
 def _mentioned(said: Said) -> list[tuple[str, list[str]]]:
-    """The tables whose name stands in the text, with their columns; not the one that rows only go into."""
-    words = {word.lower() for word in re.findall(r"\w+", _TARGET.sub("", said.text))}
-    return [(table, list(columns)) for table, columns in said.names.tables.items() if table.rpartition(".")[2].lower() in words]
+    """The tables that can be named at the place of the error, with their columns."""
+    found = dict.fromkeys(source.table for source in visible(said.text, said.offset, said.names.tables) if not source.is_target)
+    return [(table, list(said.names.tables[table])) for table in found if table is not None]
 
 
 def _columns(said: Said) -> list[str]:
@@ -75,6 +86,10 @@ def _no_from(found: re.Match[str], said: Said) -> Words:
     if re.search(r"\blambda\b", said.text, re.IGNORECASE):
         plain = "a lambda sees its own parameters and the columns of the FROM clause"
     hint = _in_single_quotes(name) if said.is_quoted else plain
+    if re.match(r"\s*(?:ALTER|CREATE)\b", said.text, re.IGNORECASE) and re.search(r"\bDEFAULT\b", said.text, re.IGNORECASE):
+        return Words(
+            f'column "{name}" cannot stand in a DEFAULT', "a DEFAULT is a constant, or a call such as now(); a text stands in single quotes", name
+        )
     if re.search(r"\bFROM\b", said.text, re.IGNORECASE):  # of the query it may be, but not of this part of it
         return Words(f'column "{name}" does not exist here', _in_single_quotes(name) if said.is_quoted else "write a value or a parameter here", name)
     return Words(f'column "{name}" does not exist: the query has no FROM', hint, name)
@@ -87,9 +102,11 @@ def _in_single_quotes(name: str) -> str:
 def _no_column_of(found: re.Match[str], said: Said) -> Words:
     table, name = found[1], found[2]
     there = offered(found[3])
-    known = [c for t, columns in said.names.tables.items() if t.rpartition(".")[2].lower() == table.lower() for c in columns]
-    known = known or there or _columns(said)  # it may be an alias
-    hint = did_you_mean(name, known, f"its columns are: {listed(known)}" if known else None)
+    means = {source.table for source in visible(said.text, said.offset, said.names.tables) if source.called == table.lower()}
+    (one,) = means if len(means) == 1 else (None,)
+    known = [] if one is None else list(said.names.tables[one])
+    others = f"there are, among others: {listed(there)}" if there else f"look at what {table} stands for, and which columns that has"
+    hint = did_you_mean(name, known or there, f"its columns are: {listed(known)}" if known else others)
     return Words(f'table "{table}" has no column "{name}"', hint, None, name)
 
 
@@ -175,7 +192,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"^Data provided for UPDATE did not match column count in table - expected (\d+) columns? but got (\d+)", _not_as_many),
     rule(r"^table \"(.+?)\" has (\d+) columns? but (\d+) values? were supplied", _too_few),
     rule(r"^Column name/value mismatch for insert on \"(.+?)\": expected (\d+) columns? but (\d+) values? were supplied", _too_few),
-    rule(r"^Table with name \"?(.+?)\"? does not exist(?:!| because schema \"(.+?)\" does not exist)", _no_table),
+    rule(r"^Table with name \"?(.+?)\"? does not exist(?:!| because schema \"(.+?)\" does not exist)(.*)", _no_table),
     rule(r"^Referenced column \"(.+?)\" not found in FROM clause(.*)", _no_column),
     rule(r"^Referenced column \"(.+?)\" was not found because the FROM clause is missing", _no_from),
     rule(r"^(?:Table|Values list) \"(.+?)\" does not have a column (?:named|with name) \"(.+?)\"(.*)", _no_column_of),

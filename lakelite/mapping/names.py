@@ -19,7 +19,8 @@ class Names:
     """What a statement can name. `tables`: the columns of each by its qualified name.
 
     `of(kind)`: the names of the kind "function" or "type"; asked only once there is an error. `variable(name)`: what there
-    is to say of the caller's variable of that name, which is not what the statement means; None: there is none. `views`: those among
+    is to say of the caller's variable of that name, which is not what the statement means; None: there is none. `near_variables(name)`:
+    those of the caller's that hold a table and that it may be a slip of. `views`: those among
     the tables, without their schemas.
     """
 
@@ -28,6 +29,7 @@ class Names:
     of: Callable[[str], Iterable[str]] = lambda kind: ()
     variable: Callable[[str], str | None] = lambda name: None
     views: Sequence[str] = ()
+    near_variables: Callable[[str], Iterable[str]] = lambda name: ()
 
     def reads_view(self, text: str) -> bool:
         """Whether the text may read a view: an error may then be about the view's text."""

@@ -52,6 +52,8 @@ def reraise(error: BaseException, text: str = "", names: Names = NO_NAMES, place
     if isinstance(seen, Error):
         _show_place(seen, text, names)
         tell(seen, error)
+        if seen is not error:
+            seen.__cause__ = error  # `place` may ask what it said
         place(seen)
     if seen is error:
         raise error

@@ -1,7 +1,8 @@
 """Values of parameters in messages: they may be secrets, and messages are logged, so none is shown. `?1` or `$name` stands instead.
 
 What the statement's own text says as well is no secret. A message keeps what is too short to be told from its own words: less than
-three characters of a value, or of a plain word less than six, unless they stand in quotes. Errors of other libraries that an
+three characters of a value, or of a plain word less than six, unless they stand in quotes. An interruption and a lock are told in words of
+ours alone, which stay. Errors of other libraries that an
 error of ours is chained to keep what they say. Pure.
 """
 
@@ -13,18 +14,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
+import duckdb
+
 from lakelite.errors import Error, TransactionConflict
 
 PIECE = 8  # characters of a value that are found wherever they stand
 _SHORT, _SHORT_WORD = 3, 6
 _LONGEST = 10_000  # characters at the beginning and the end of a value, pieces of which are looked for
+_SPEAKS_OF_NO_VALUE = (duckdb.InterruptException, duckdb.OutOfMemoryException, MemoryError)
 _QUOTED = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"")
 
 
 def withhold(error: Error, text: str, *calls: object) -> None:
     """Puts the names of parameters in place of their values in what an error says. `text`: the SQL; `calls`: a sequence or a mapping each."""
-    if isinstance(error, TransactionConflict):
-        return  # statements as they were written, and nothing else
+    if isinstance(error, TransactionConflict) or error.is_passing or isinstance(error.__cause__, _SPEAKS_OF_NO_VALUE):
+        return  # statements as they were written, or words of ours, and nothing else
     found: dict[str, str] = {}
     for name, value in (pair for values in calls for pair in _named(values)):
         for said in filter(None, _texts(value)):
@@ -56,7 +60,8 @@ def _without(message: str, text: str, ordered: Iterable[str], names: Mapping[str
 def _without_whole(message: str, text: str, value: str, name: str) -> str:
     if value not in message or not _is_telling(value) or _stands(value, text):
         return message
-    return re.sub(rf"(?<![\w$?]){_any_zeros(value)}(?!\w)", lambda _: name, message)
+    quoted = re.sub(rf"(['\"]){_any_zeros(value)}\1", lambda _: _told(name), message)
+    return re.sub(rf"(?<![\w$?]){_any_zeros(value)}(?!\w)", lambda _: name, quoted)
 
 
 def _without_quoted(message: str, text: str, value: str, name: str) -> str:
@@ -64,7 +69,7 @@ def _without_quoted(message: str, text: str, value: str, name: str) -> str:
         return message
     if "\n" in value and not _stands(value, text):  # a quote ends with its line, but for a value of several
         for quote in "'\"":
-            message = message.replace(f"{quote}{value}{quote}", f"{quote}{name}{quote}")
+            message = message.replace(f"{quote}{value}{quote}", _told(name))
     return _QUOTED.sub(lambda found: _quoted(found, text, value, name), message)
 
 
@@ -92,7 +97,12 @@ def _quoted(found: re.Match[str], text: str, value: str, name: str) -> str:
     is_piece = len(inside) >= _SHORT and all(part in value for part in inside.split("…"))
     if not (inside == value or is_piece) or _stands(inside, text):
         return found[0]
-    return f"{found[0][0]}{name}{found[0][0]}"
+    return _told(name)
+
+
+def _told(name: str) -> str:
+    """In the place of a value in quotes: in quotes the name would look like a value itself."""
+    return f"the value of {name}"
 
 
 def _is_telling(value: str) -> bool:

@@ -17,6 +17,8 @@ from lakelite.mapping.clauses import call
 from lakelite.mapping.names import Names, did_you_mean, listed
 from lakelite.mapping.words import Rule, Said, Words, offered, sql_types
 
+_READER = re.compile(r"(read_\w+|\w+_scan)\s*\(", re.IGNORECASE)  # a function that reads files
+_FILE = re.compile(r"\b(?:read_\w+|\w+_scan)\s*\(|\b(?:FROM|JOIN)\s*'|^\s*COPY\b", re.IGNORECASE)
 LONGEST = 1_500  # characters of a message
 _ADVICE = re.compile(r"(?:, or|[\n ]*Use \"?|\n\* )\s*SET \w+\s*(?:=|TO\b).*", re.DOTALL)  # settings of DuckDB's that are none of ours
 _OFFER = re.compile(r"\s*(?:Did you mean|Candidate [a-z ]+|Candidate Entries)\s*:*\s*((?:\"[^\"]*\"(?:, )?)+)\??\s*\Z")
@@ -65,8 +67,11 @@ def _generic(message: str, said: Said) -> Words:
 
 def _advice(message: str, said: Said) -> str | None:
     """What to do about a value or a call of which no pattern knows more."""
-    if issubclass(said.kind, duckdb.DataError | duckdb.InvalidInputException):
-        own = re.search(r"\berror\s*\(", said.text, re.IGNORECASE)
-        return "the statement's own error(…) says so" if own else "TRY(…) around the expression gives NULL instead of an error"
-    called = call(message, said.text)
-    return f"what it takes: SELECT parameters, description FROM duckdb_functions() WHERE function_name = '{called[0]}'" if called else None
+    reader = None if said.at is None else _READER.match(said.at.source, said.at.column - 1)
+    if reader is None and issubclass(said.kind, duckdb.DataError | duckdb.InvalidInputException):
+        if re.search(r"\berror\s*\(", said.text, re.IGNORECASE):
+            return "the statement's own error(…) says so"
+        reads = said.at is None and _FILE.search(said.text)
+        return "look at the file, and at the options that it is read with" if reads else "TRY(…) around the expression gives NULL instead of an error"
+    called = reader[1].lower() if reader else (call(message, said.text) or (None,))[0]
+    return f"what it takes: SELECT parameters, description FROM duckdb_functions() WHERE function_name = '{called}'" if called else None

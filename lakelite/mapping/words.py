@@ -44,6 +44,13 @@ class Said:
     at: Position | None
 
     @property
+    def offset(self) -> int | None:
+        """The place as a number of characters from the beginning of the text."""
+        if self.at is None:
+            return None
+        return sum(len(line) + 1 for line in self.text.split("\n")[: self.at.line - 1]) + self.at.column - 1
+
+    @property
     def is_quoted(self) -> bool:
         """Whether the place is an identifier in double quotes."""
         return self.at is not None and self.at.source[self.at.column - 1 :].startswith('"')

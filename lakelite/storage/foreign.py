@@ -7,19 +7,28 @@ else a RecordBatchReader, which refuses to be read twice. Imports none of pandas
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lakelite.errors import DataError, Error, NotSupportedError, OperationalError, ProgrammingError
+from lakelite.mapping.names import near
 from lakelite.model import fold
 from lakelite.storage.turns import Turns
 
 if TYPE_CHECKING:
     import duckdb
 
-Variables = Callable[[str], Any]
-"""The value of a caller's variable; None where there is none of that name."""
+
+class Variables(Protocol):
+    """The caller's variables."""
+
+    def __call__(self, name: str, /) -> Any:
+        """The value of one; None where there is none of that name."""
+
+    def names(self) -> Iterable[str]:
+        """The names of all of them."""
+
 
 _LAZY = (("polars", "LazyFrame"), ("pyarrow.dataset", "Dataset"))
 _MANY_READS = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("polars", "LazyFrame"), ("pyarrow", "Table"), ("pyarrow", "RecordBatch"),
@@ -57,6 +66,11 @@ class Frames:
     def variable(self, name: str) -> Any:
         """The value of the caller's variable, or None."""
         return None if self._variables is None else self._variables(name)
+
+    def near(self, name: str) -> list[str]:
+        """The names of the caller's variables that hold a table and that `name` may be a slip of."""
+        found = [] if self._variables is None else near(name, self._variables.names())
+        return [one for one in found if is_table(self.variable(one))]
 
     def described(self, name: str) -> str | None:
         """What there is to say of the caller's variable of that name, which was not found as a table; None if there is none."""
@@ -161,13 +175,34 @@ def scannable(value: object) -> Any:
         hint = "use its to_frame(), or put it into a table" if _is_one(value, _COLUMNS_ALONE) else _WHAT_IS_ONE
         raise ProgrammingError(f"{described(value)} is not a table", hint=hint)
     if _is_one(value, _MANY_READS):
+        _check_types(value, value)
         return value
     try:
-        return _opened(value)
+        opened = _opened(value)
+        _check_types(opened, value)
+        return opened
     except Error:
         raise
     except Exception as error:  # what a stranger's object raises when it is opened can be anything
         raise ProgrammingError(f"the rows of {described(value)} cannot be read: {error}", hint=_WHAT_IS_ONE) from error
+
+
+def _check_types(opened: Any, value: object) -> None:
+    """NotSupportedError for a column of Arrow whose type DuckDB cannot read; it names the column, which DuckDB does not."""
+    if type(opened).__module__.partition(".")[0] != "pyarrow":
+        return
+    arrow = sys.modules["pyarrow"]
+    for field in opened.schema:
+        if kind := next((kind for kind in _parts(field.type) if arrow.types.is_float16(kind) or arrow.types.is_decimal256(kind)), None):
+            message = f'the column "{field.name}" of {described(value)} is of the type {kind}, which cannot be read'
+            raise NotSupportedError(message, hint="cast it before, for instance to float64 or string")
+
+
+def _parts(kind: Any) -> Iterator[Any]:
+    """A type of Arrow and those inside of it."""
+    yield kind
+    for index in range(kind.num_fields):
+        yield from _parts(kind.field(index).type)
 
 
 def _opened(value: Any) -> Any:

@@ -241,7 +241,9 @@ class CommitLock:
         except BaseException as exc:
             self._give_back(turn)
             if isinstance(exc, OSError):
-                raise os_error(exc, f"lock {self._path}") from exc
+                failed = os_error(exc, f"lock {self._path}")
+                failed.is_passing = True
+                raise failed from exc
             raise
 
     def release(self) -> None:
@@ -317,10 +319,12 @@ class CommitLock:
         return turn.fd is not None
 
     def _timed_out(self, who: str, timeout_s: float) -> OperationalError:
-        return OperationalError(
+        error = OperationalError(
             f"{who} has held the commit lock for {timeout_s:g} s, or several have taken turns with it",
             hint=f"run it again, raise lock_timeout_ms, or find a process that hangs with: fuser {self._path}",
         )
+        error.is_passing = True
+        return error
 
 
 class _Held:

@@ -29,6 +29,7 @@ _NETWORK_FUSE = frozenset(
 )
 _MACOS_MOUNT = re.compile(r".* on (?P<point>/.*) \((?P<type>[^,()]+)[^()]*\)")
 _LEFT_BY_A_CREATION = frozenset({"data", "leases", "tmp", "commit.lock"})
+_OF_CATALOG = frozenset({"catalog.sqlite-wal", "catalog.sqlite-shm"})
 _NO_LINKS = ("catalog.sqlite", "catalog.sqlite-wal", "catalog.sqlite-shm", "commit.lock", "data", "leases", "tmp")
 
 
@@ -94,6 +95,11 @@ def _check_empty(paths: LakePaths, create: bool) -> None:
     foreign = names - _LEFT_BY_A_CREATION
     if not foreign and os.path.isdir(paths.data) and os.listdir(paths.data):
         foreign = {"data"}
+    if names & _OF_CATALOG or (foreign == {"data"} and names >= {"leases", "commit.lock"}):
+        raise CannotOpen(
+            f"the lake {paths.root} has lost its catalog: catalog.sqlite is not there, but other files of the lake are",
+            hint="restore catalog.sqlite from a copy of the lake; nothing was changed",
+        )
     if foreign:
         raise CannotOpen(
             f"the directory {paths.root} is not a lake: it has no catalog.sqlite, but it holds {min(foreign)!r}",

@@ -26,7 +26,7 @@ def nameable(engine: Engine, namespace: Namespace, temporaries: Temporaries) -> 
     tables |= {v.qualified: tuple(engine.columns_of_view(v)) for v in namespace.views}
     tables |= {t.name: tuple(row[0] for row in engine.temporary.columns(t)) for t in temporaries.by_name.values() if not t.is_view}
     views = [v.name for v in namespace.views] + [t.name for t in temporaries.by_name.values() if t.is_view]
-    return Names(tables, [s.name for s in namespace.schemas.values()], partial(_known, engine), engine.frames.described, views)
+    return Names(tables, [s.name for s in namespace.schemas.values()], partial(_known, engine), engine.frames.described, views, engine.frames.near)
 
 
 def _known(engine: Engine, kind: str) -> list[str]:

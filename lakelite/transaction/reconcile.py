@@ -192,6 +192,7 @@ def take(tx: Transaction, step: Step) -> tuple[Resolution, ...]:
     """Brings the transaction to the head of the step; returns the ledger's lines. Raises where what was handed out would differ."""
     if step.head.snapshot_id == tx.base.snapshot_id:
         return ()
+    tx.is_intact = False
     with told_of(tx, step.winners):
         return _taken(tx, step)
 

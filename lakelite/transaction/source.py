@@ -178,7 +178,10 @@ def check_targets(table: Table, columns: Sequence[str] | None, given: Sequence[s
     targets = [c.name for c in table.visible] if columns is None else list(columns)
     if len(targets) != len(given):
         what = f"table {table.qualified} has {len(targets)} columns" if columns is None else f"{len(targets)} columns are listed"
-        raise ProgrammingError(f"{what}, but {len(given)} values were supplied", hint="list the columns that you give, or use INSERT … BY NAME")
+        raise ProgrammingError(
+            f"{what}, but {len(given)} value{' was' if len(given) == 1 else 's were'} supplied",
+            hint="list the columns that you give, or use INSERT … BY NAME",
+        )
     names = {fold(c.name) for c in table.visible}
     seen: set[str] = set()
     for target in targets:

@@ -40,6 +40,7 @@ class Transaction:
     """Lives from BEGIN (or the first statement) to COMMIT or ROLLBACK. Used by one thread at a time.
 
     `events`: what it did, in order. `failed_again`: the statement that failed when it ran once more on a newer snapshot.
+    `is_intact`: whether no commit has begun to bring it to a newer head. `stays_open`: whether it is open still behind a COMMIT that failed.
     """
 
     def __init__(self, execution: Execution, *, explicit: bool, isolation: Isolation, read_only: bool, now_us: int) -> None:
@@ -53,6 +54,8 @@ class Transaction:
         self.correction = 0  # by how much winners changed the number of rows that the statements were told to have changed
         self.events: list[Event] = []
         self.failed_again: Logged | None = None
+        self.is_intact = True
+        self.stays_open = False
         self.work = ch.Work(execution.view.namespace, ch.ChangeSet())
         self._savepoints: list[Savepoint] = []
         self._readers: set[object] = set()

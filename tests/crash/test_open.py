@@ -116,7 +116,7 @@ def test_an_empty_catalog_alone_is_a_creation_that_was_cut_short(tmp_path: Path)
 
 def test_a_catalog_that_is_missing_among_data(path: Path) -> None:
     (path / CATALOG).unlink()
-    check_refused(path, "is not a lake: it has no catalog.sqlite")
+    check_refused(path, "has lost its catalog: catalog.sqlite is not there")
 
 
 def test_a_catalog_that_is_a_directory(tmp_path: Path) -> None:

@@ -129,14 +129,24 @@ def test_each_takes_what_is_left(numbers: Any, way: str) -> None:
     assert cursor.fetchmany(99)[-1] == (99,)
     assert lists(cursor, way) == list(range(100, 5000))
     assert cursor.fetchall() == []
-    assert lists(cursor, way) == []
+    if way == "capsule":  # who does not know that the rows were read is not to take the end of them for all
+        with pytest.raises(lakelite.InterfaceError, match="have been read already"):
+            lists(cursor, way)
+    else:
+        assert lists(cursor, way) == []
 
 
 @given(some.lists(some.integers(0, 3000), max_size=3), some.sampled_from(["to_arrow", "reader", "capsule"]), some.integers(0, 5000))
 def test_rows_that_were_fetched_and_those_that_are_exported_are_all_rows(shared: Any, sizes: list[int], way: str, rows: int) -> None:
     cursor = shared.execute("SELECT range AS i, 's' || range AS s FROM range(?)", (rows,))
-    seen = [row[0] for size in sizes for row in cursor.fetchmany(size)]
-    assert seen + lists(cursor, way) == list(range(rows))
+    fetched = [cursor.fetchmany(size) for size in sizes]
+    seen = [row[0] for found in fetched for row in found]
+    if way == "capsule" and any(len(found) < size for found, size in zip(fetched, sizes, strict=True)):
+        with pytest.raises(lakelite.InterfaceError, match="have been read already"):
+            lists(cursor, way)
+        assert len(seen) == rows
+    else:
+        assert seen + lists(cursor, way) == list(range(rows))
 
 
 def test_the_end_of_a_result_still_has_its_columns(numbers: Any) -> None:
@@ -441,3 +451,73 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path, what: str) -> None:
     """The rows of 3,000,000 are 60 MB or more as Arrow."""
     done = subprocess.run([sys.executable, "-c", PEAK, str(tmp_path / "lake"), what], check=True, capture_output=True, text=True)
     assert float(done.stdout) < 40
+
+
+# A cursor as a table of other libraries, which ask for its stream as often as they like.
+
+MANY = "SELECT range AS i FROM range(300_000)"
+
+
+def of_variable(con: Any, frame: pa.Table) -> Any:
+    return con.execute("FROM frame")
+
+
+ASKING = {
+    "a query": lambda con: con.execute(MANY),
+    "behind a fetch": lambda con: (cursor := con.execute("SELECT range - 1 AS i FROM range(300_001)"), cursor.fetchone())[0],
+    "of variables": lambda con: of_variable(con, pa.table({"i": range(300_000)})),
+}
+
+
+@pytest.mark.parametrize("asking", ASKING)
+def test_a_stream_that_nobody_reads_takes_no_rows(shared: Any, asking: str) -> None:
+    cursor = ASKING[asking](shared)
+    first, second = cursor.__arrow_c_stream__(), pa.RecordBatchReader.from_stream(cursor)
+    del first
+    third = pa.RecordBatchReader.from_stream(cursor)
+    assert max(third.read_all()["i"].to_pylist()) == 299_999
+    with pytest.raises(pa.ArrowException, match="have been read already"):
+        second.read_all()
+    for _ in range(2):
+        with pytest.raises(lakelite.InterfaceError, match="have been read already"):
+            pa.table(cursor)
+    assert cursor.fetchall() == []
+
+
+@pytest.mark.parametrize("asking", ASKING)
+def test_a_query_of_duckdbs_own_over_a_cursor(shared: Any, asking: str) -> None:
+    cursor = ASKING[asking](shared)  # noqa: F841  (SQL names it)
+    with duckdb.connect() as other:
+        assert other.sql("SELECT max(i), min(i) FROM cursor").fetchall() == [(299_999, 0)]
+        with pytest.raises(Exception, match="have been read already"):
+            other.sql("SELECT count(*) FROM cursor").fetchall()
+
+
+def test_frames_of_a_cursor_twice(shared: Any) -> None:
+    for make in (library("polars").DataFrame, library("pandas").DataFrame.from_arrow, pa.table):
+        cursor = shared.execute(MANY)
+        cursor.__arrow_c_stream__()
+        assert len(make(cursor)) == 300_000
+        with pytest.raises(lakelite.InterfaceError, match="have been read already"):
+            make(cursor)
+
+
+def test_rows_that_are_fetched_are_in_no_stream(shared: Any) -> None:
+    cursor = shared.execute(MANY)
+    offered = pa.RecordBatchReader.from_stream(cursor)
+    assert cursor.fetchone() == (0,)
+    with pytest.raises(pa.ArrowException, match="have been read already"):
+        offered.read_all()
+    again = pa.RecordBatchReader.from_stream(cursor)
+    with pytest.raises(lakelite.InterfaceError, match="handed on as a stream"):
+        cursor.fetchone()
+    assert again.read_all().num_rows == 299_999
+    cursor = shared.execute(MANY)
+    offered = pa.RecordBatchReader.from_stream(cursor)
+    assert cursor.fetch_record_batch().read_all().num_rows == 300_000
+    with pytest.raises(pa.ArrowException, match="have been read already"):
+        offered.read_all()
+    offered = pa.RecordBatchReader.from_stream(cursor := shared.execute(MANY))
+    cursor.execute("SELECT 1")
+    assert offered.read_all().num_rows == 300_000
+    assert pa.table(shared.execute("SELECT 1 AS a WHERE false")).num_rows == 0

@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as some
@@ -73,7 +74,7 @@ def test_executemany_withholds_and_says_the_set(con: lakelite.Connection, sql: s
     sets = [(n + 100, n) for n in range(1, 41)]
     where = 1 if "update" in sql else 7
     sets[where - 1] = (1, SECRET)  # type: ignore[call-overload]
-    with pytest.raises(lakelite.DataError, match=rf"^could not convert '\?2' to INTEGER.* \(parameter set {where} of 40\)") as caught:
+    with pytest.raises(lakelite.DataError, match=rf"^could not convert the value of \?2 to INTEGER.* \(parameter set {where} of 40\)") as caught:
         con.executemany(sql, sets)
     assert not _shows(caught.value)
     assert con.execute("select count(*) from t").fetchone() == (2,)
@@ -94,9 +95,9 @@ def test_executemany_says_which_set_has_not_enough_values_and_explains_a_colon(c
 
 def test_while_rows_are_read_and_in_a_stream(con: lakelite.Connection) -> None:
     sql = "select case when range = 300000 then ? else '1' end::integer from range(400000)"
-    with pytest.raises(lakelite.DataError, match=r"'\?1' to INTEGER") as caught:
+    with pytest.raises(lakelite.DataError, match=r"the value of \?1 to INTEGER") as caught:
         con.execute(sql, (SECRET,)).fetchall()
-    with pytest.raises(lakelite.DataError, match=r"'\?1' to INTEGER") as streamed:
+    with pytest.raises(lakelite.DataError, match=r"the value of \?1 to INTEGER") as streamed:
         con.execute(sql, (SECRET,)).fetch_record_batch(1000).read_all()
     assert not _shows(caught.value)
     assert not _shows(streamed.value)
@@ -107,7 +108,7 @@ def test_at_commit_and_in_what_the_lake_keeps(con: lakelite.Connection, tmp_path
         con.execute("begin")
         con.execute("update t set v = case when w = 'one' then 2 else ?::integer end", (SECRET,))
         other.execute("insert into t values (?, 3, ?)", (NUMBER, "x"))
-        with pytest.raises(lakelite.DataError, match=r"'\?1' to INTEGER") as caught:
+        with pytest.raises(lakelite.DataError, match=r"the value of \?1 to INTEGER") as caught:
             con.commit()
         assert not _shows(caught.value)
         con.execute("begin isolation level serializable")
@@ -145,3 +146,11 @@ def test_a_quoted_value_is_never_left(value: str, around: int) -> None:
     error = DataError(f"{'no ' * around}'{value}'")
     withhold(error, "", {"name": value})
     assert value == "'" or f"'{value}'" not in error.message or value in "$name"
+
+
+def test_words_of_our_own_stay() -> None:
+    """Also where a value happens to hold them."""
+    error = lakelite.OperationalError("interrupted")
+    error.__cause__ = duckdb.InterruptException("INTERRUPT Error: Interrupted!")
+    withhold(error, "select ?, ?", ("interrupted", "it was interrupted"))
+    assert error.message == "interrupted"

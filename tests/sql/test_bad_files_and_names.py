@@ -7,7 +7,10 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy
+import pyarrow as pa
 import pytest
+from exchanging import library
 from refusing import quoted, state_kept
 
 import lakelite
@@ -291,3 +294,73 @@ def test_read_only(tmp_path: Path) -> None:
                 con.execute(sql)
             con.rollback()
         assert con.execute("from t").fetchall() == [(1,)]
+
+
+# Objects of the caller, and a catalog that is gone.
+
+HALF = pa.table({"ok": [1], "half": pa.array([numpy.float16(1)], pa.float16())})
+WIDE = pa.table({"ok": [1], "wide": pa.array([{"x": None}], pa.struct([("x", pa.decimal256(50, 2))]))})
+TORN = pa.table({"a": [1], "b": pa.Array.from_buffers(pa.string(), 1, [None, pa.array([0, 2], pa.int32()).buffers()[1], pa.py_buffer(b"\xff\xfe")])})
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (HALF, 'the column "half" of a Table of pyarrow is of the type halffloat'),
+        (HALF.to_batches()[0], 'the column "half" of a RecordBatch of pyarrow is of the type halffloat'),
+        (WIDE, 'the column "wide" of a Table of pyarrow is of the type decimal256(50, 2)'),
+        (TORN, "the data holds a text that is not UTF-8"),
+        (pa.table({}), "columns"),
+    ],
+)
+def test_objects_that_cannot_be_read(con: lakelite.Connection, data: pa.Table, message: str) -> None:
+    for statement in ("from data", None):
+        with pytest.raises(lakelite.Error, match=re.escape(message)) as caught:  # noqa: PT012
+            cursor = con.execute(statement) if statement else con.append("t", data)
+            cursor.fetchall()
+        assert "TRY" not in str(caught.value.hint or "TRY")
+        assert caught.value.position is None or "append" not in caught.value.position.source
+
+
+def test_a_plan_that_fails(con: lakelite.Connection) -> None:
+    polars = library("polars")
+    plan = polars.LazyFrame({"a": ["x"], "b": ["y"], "d": [1.5]}).with_columns(polars.col("a").cast(polars.Int64))
+    for what in ("plan", "the rows"):
+        with pytest.raises(lakelite.DataError, match=f"^reading {what} failed: .*conversion from") as caught:  # noqa: PT012
+            cursor = con.execute("select b from plan where a = 1") if what == "plan" else con.append("t", plan)
+            cursor.fetchall()
+        assert caught.value.hint == "look at the object that gives the rows"
+
+
+@pytest.mark.parametrize(
+    ("call", "hint"),
+    [
+        ("read_csv('{0}', delim = '|||||||')", "function_name = 'read_csv'"),
+        ("read_csv('{0}', quote = 'xx')", "function_name = 'read_csv'"),
+        ("read_csv('{0}', sample_size = 0)", "function_name = 'read_csv'"),
+        ("read_csv('{0}', encoding = 'nosuch')", "there are: utf-8, utf-16 and latin-1"),
+        ("'{0}.parquet'", "check the path and how the file was made"),
+    ],
+)
+def test_options_of_files_get_no_advice_for_expressions(con: lakelite.Connection, tmp_path: Path, call: str, hint: str) -> None:
+    path = tmp_path / "x"
+    path.write_text("a|b\n1|2\n")
+    path.with_suffix(".parquet").touch()
+    with pytest.raises(lakelite.Error) as caught:
+        con.execute(f"from {call.format(path)}").fetchall()
+    assert hint in str(caught.value.hint)
+
+
+def test_a_catalog_that_was_removed(tmp_path: Path) -> None:
+    path = tmp_path / "lake"
+    with lakelite.connect(path, autocommit=True) as lake:
+        lake.execute("set inline_rows = 0; create table t as select 1 as a")
+        (path / "catalog.sqlite").rename(tmp_path / "gone")
+        for statement in ("insert into t values (2)", "create table u (a integer)"):
+            with pytest.raises(lakelite.OperationalError, match="was removed or replaced while the lake was open"):
+                lake.execute(statement)
+        assert lake.execute("from t").fetchall() == [(1,)]
+    for arguments in ({}, {"create": False}, {"read_only": True}):
+        with pytest.raises(lakelite.OperationalError, match="has lost its catalog") as caught:
+            lakelite.connect(path, **arguments)
+        assert "restore" in str(caught.value.hint)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -28,6 +29,7 @@ ELSEWHERE = {  # DuckDB points at a bracket, an argument or a string as a whole,
     "select * from t for timestamp as of '1999-01-01'", "select * from t at (version => a)", "begin isolation level chaos",
     "select * from query('selec 1')", "select * from query_table('flihgts')", "select * from query('select * from tt')",
     "select * from query_table('tt')", "pivot t on b using a", "pivot t on b using sum(t.a)", "insert overwrite t select a + from t", "optimize t where a >", "optimize t zorder by (a, a)",
+    "create tag x at version 999",
 }  # fmt: skip
 
 
@@ -246,3 +248,51 @@ def test_a_colon_and_a_name_that_the_values_lack(con: lakelite.Connection) -> No
         with pytest.raises(lakelite.ProgrammingError, match="syntax error") as caught:
             con.execute(sql, values)
         assert words in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("statement", "column"),
+    [
+        ("create table x (a int check (a > ?))", 34),
+        ("alter table t alter a set default ?", 35),
+        ("alter table t alter a type varchar using a || ?", 47),
+    ],
+)
+def test_a_parameter_where_none_can_be(con: lakelite.Connection, statement: str, column: int) -> None:
+    with pytest.raises(lakelite.ProgrammingError, match="cannot hold a parameter") as caught:
+        con.execute(statement, (1,))
+    assert caught.value.position is not None
+    assert caught.value.position.column == column
+    assert caught.value.hint == "write the value into the text"
+
+
+def test_a_name_without_a_value(con: lakelite.Connection) -> None:
+    for values, hint in (
+        ({"carier": 1}, "did you mean carier?"),
+        ({"x": 1}, "the values have no carrier; their names are: x"),
+        ({}, "which is empty"),
+    ):
+        with pytest.raises(lakelite.ProgrammingError, match="no value was given for the parameter carrier") as caught:
+            con.execute("select '$carrier',\n $carrier", values)
+        assert caught.value.position is not None
+        assert (caught.value.position.line, caught.value.position.column) == (2, 2)
+        assert hint in str(caught.value.hint)
+
+
+def test_slips_of_a_variable_and_of_excluded(con: lakelite.Connection) -> None:
+    flight_frame = pa.table({"a": [1]})  # noqa: F841  (a slip of it is meant)
+    with pytest.raises(lakelite.ProgrammingError, match="does not exist") as caught:
+        con.execute("select * from flight_fram")
+    assert caught.value.hint == "did you mean flight_frame?"
+    con.execute("create table planes (tail varchar primary key, seats integer)")
+    with pytest.raises(lakelite.ProgrammingError, match="nope") as caught:
+        con.execute("insert into planes values ('a', 1) on conflict (tail) do update set seats = excluded.nope")
+    assert caught.value.hint == "its columns are: tail, seats"
+    con.execute("drop table planes")
+
+
+def test_what_pandas_has_no_type_for(con: lakelite.Connection) -> None:
+    pytest.importorskip("pandas")
+    with pytest.raises(lakelite.NotSupportedError, match="pandas has no type for UHUGEINT") as caught:
+        con.execute("select 1::uhugeint as a").df()
+    assert "::VARCHAR" in str(caught.value.hint)

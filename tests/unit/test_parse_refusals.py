@@ -114,7 +114,7 @@ INSERT INTO t (a) BY NAME SELECT 1 a | 19 | BY
 INSERT INTO t SET a = 1 | 15 | SET
 CREATE TABLE t | 15 | AS
 CREATE TABLE t (a INT) AS SELECT 1 | 19 | INT
-CREATE TABLE t (a INT DEFAULT ?) | 16 | parameter
+CREATE TABLE t (a INT DEFAULT ?) | 31 | parameter
 CREATE OR REPLACE TABLE IF NOT EXISTS t (a INT) | 1 | not both
 CREATE TABLE t AS DELETE FROM u | 19 | query
 CREATE TABLE select (a INT) | 14 | double quotes

@@ -66,7 +66,7 @@ def test_a_creation_that_was_cut_short_can_go_on(tmp_path: Path) -> None:
     paths.commit_lock.write_bytes(b"")
     assert check_place(paths.root, create=True, read_only=False) == paths
     (paths.data / "1").mkdir()
-    refused(paths.root, "it has no catalog.sqlite, but it holds 'data'", below=tmp_path)
+    refused(paths.root, "has lost its catalog", below=tmp_path)
 
 
 def test_missing_places(tmp_path: Path) -> None:

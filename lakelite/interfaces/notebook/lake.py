@@ -42,7 +42,7 @@ class Lake:
     def sql(self, text: str, parameters: Parameters = None) -> Result:
         """Runs statements, and gives the result of the last one. `:name` is the value in `parameters`, or without them a variable of the caller."""
         with scope.of_caller() as variables:
-            return self._one(text, variables.names, parameters)
+            return self._one(text, variables.mapping, parameters)
 
     def _one(self, text: str, names: Mapping[str, Any] = NO_NAMES, parameters: Parameters = None) -> Result:
         """The result of the last statement."""

@@ -23,6 +23,7 @@ from lakelite.interfaces.notebook.result import Outcome, Result
 from lakelite.interfaces.notebook.variables import explain_missing, parameters_in
 from lakelite.interfaces.render import Row
 from lakelite.interfaces.runner import supervised, what_it_did
+from lakelite.interfaces.scope import Given
 from lakelite.language.tokens import split_script
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Work:
         `parameters`: values for the script, or None: those of the variables that it names. Raises an error of lakelite's, or Interrupted.
         """
         given = parameters_in(script, names) if parameters is None else parameters
-        statements = self.connection.statements(script, given, names.get)
+        statements = self.connection.statements(script, given, Given(names))
         while True:
             try:
                 result = self.supervise(lambda: self._next(statements))
@@ -89,7 +90,7 @@ class Work:
 
     def rows(self, script: str) -> list[Row]:
         """The rows of a small result of ours."""
-        return self.supervise(lambda: _fetched(self.connection.statements(script, None, _no_variable)))
+        return self.supervise(lambda: _fetched(self.connection.statements(script, None, Given({}))))
 
     def timed(self, work: Callable[[], Held]) -> Result:
         """What was worked out of several answers, as a result of its own."""
@@ -131,7 +132,3 @@ class Work:
 
 def _fetched(statements: Iterator[Cursor]) -> list[Row]:
     return [row for cursor in statements if cursor.description is not None for row in cursor.fetchall()]
-
-
-def _no_variable(name: str) -> None:
-    """Statements of ours see none of Python's."""
