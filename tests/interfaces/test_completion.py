@@ -98,7 +98,7 @@ def offered(vocabulary):
         (".diff 2 4 air|", ["airlines"]),
         (".help .di|", [".diff"]),
         (".help optim|", ["OPTIMIZE"]),
-        (".help lake.ta|", ["lake.tables", "lake.tags"]),
+        (".help lake.ta|", ["lake.tables", "lake.table_options", "lake.tags"]),
         ("\\d fl|", ["flights"]),
         (".timer o|", ["on", "off"]),
     ],

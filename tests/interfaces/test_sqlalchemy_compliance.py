@@ -71,7 +71,7 @@ def named(case: ElementTree.Element) -> str:
     return f"{found[1] if found else case.get('classname')}.{case.get('name', '').partition('[')[0]}"
 
 
-@pytest.mark.timeout(1800 if WHOLE else 120)
+@pytest.mark.timeout(1800 if WHOLE else 600)
 def test_only_what_is_documented_fails(tmp_path: Path) -> None:
     report = run_suite(tmp_path, "" if WHOLE else f"({' or '.join(CHOSEN)}) and not get_multi")
     cases = list(report.iter("testcase"))
