@@ -82,7 +82,7 @@ VIEWS = {
         _view("tags", "name VARCHAR, tagged_snapshot_id BIGINT, branch VARCHAR, created_at TIMESTAMP"),
         _view(
             "merge_conflicts",
-            "table_name VARCHAR, row_id BIGINT, kind VARCHAR, base VARCHAR, ours VARCHAR, theirs VARCHAR, resolution VARCHAR",
+            "table_name VARCHAR, row_id BIGINT, kind VARCHAR, base VARCHAR, ours VARCHAR, theirs VARCHAR, resolution VARCHAR, key VARCHAR",
         ),
         _view("settings", "name VARCHAR, value VARCHAR, scope VARCHAR, description VARCHAR"),
     )

@@ -19,7 +19,7 @@ from lakelite.mapping.names import listed
 from lakelite.model import Column, Schema, Table, fold, quote
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import changes as ch
-from lakelite.transaction import constraints, define, merge_conflicts, merge_rows, merge_sides, redefinition, versions
+from lakelite.transaction import constraints, define, merge_conflicts, merge_keys, merge_rows, merge_sides, redefinition, versions
 from lakelite.transaction import merge_definition as definition
 from lakelite.transaction.execution import Call, Done, Execution
 from lakelite.transaction.merge_conflicts import Torn
@@ -153,7 +153,7 @@ class _Merge:
         other = self._holder(table, moving)
         if other is None:
             return True
-        if not self._is_torn(table, "both branches made or renamed a table to this name", other):
+        if not self._is_torn(table, "both branches made or renamed a table to this name: DROP or rename it on one of them first", other):
             return False
         self.work = define.without(self.work, other)
         self._tell(other, "dropped")
@@ -206,7 +206,7 @@ class _Merge:
     def _settled(self, base: Table | None, theirs: Table, ours: Table) -> Plan:
         """What becomes of the table; on a conflict about its definition, rows that cannot be read under the one that wins go with it."""
         made = definition.merged(base, theirs, ours)
-        why = _DEFINITIONS if made is None else self._torn_by(base, theirs, ours, made)
+        why = definition.both_added(base, theirs, ours) if made is None else self._torn_by(base, theirs, ours, made)
         if made is None or why is not None:
             wins = self._is_torn(ours, why or _DEFINITIONS)
             made = theirs if wins else ours
@@ -324,13 +324,13 @@ class _Merge:
             return change, merge_rows.Counts(0, 0, 0, 0)
         bases = [_state(base, table_id) for base in self.sides.bases]
         merge_rows.three_ways(execution, made, bases, sides["theirs"], sides["ours"], ids, by_name=plan.by_name, taking=taking)
-        counts = merge_rows.counted(execution)
-        if counts.conflicts:
-            torn = merge_conflicts.of_rows(execution, made, taking)
+        comes, onto = self._wins == (taking == "theirs"), sides["ours" if taking == "theirs" else "theirs"]
+        is_met = merge_keys.meet(execution, made, onto, plan.by_name, taking)
+        if is_met or merge_rows.counted(execution).conflicts:
+            torn = merge_conflicts.of_rows(execution, made, taking, comes=comes)
             self.conflicts += [torn] if torn is not None else []
-            counts = merge_rows.counted(execution)
-        condition = merge_rows.taken(conflicts_too=self._wins == (taking == "theirs"))
-        gone = merge_rows.replaced(execution, sides["ours" if taking == "theirs" else "theirs"], condition)
+        counts, condition = merge_rows.counted(execution), merge_rows.taken(conflicts_too=comes)
+        gone = merge_rows.replaced(execution, onto, condition)
         gone = gone if put_back is None else {put_back[k]: positions for k, positions in gone.items()}
         rows = merge_rows.new_versions(made, condition, _ROW_ID, taking)
         staged = execution.keep(made, fragments.write(execution.engine, execution.place(made), made, rows, {}, row_id=_ROW_ID))

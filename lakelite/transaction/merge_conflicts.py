@@ -16,7 +16,7 @@ from lakelite.language import statements as st
 from lakelite.mapping.names import listed
 from lakelite.model import RESERVED_SCHEMA, Branch, Table, fold, quote
 from lakelite.transaction import changes as ch
-from lakelite.transaction import merge_rows, source
+from lakelite.transaction import merge_keys, merge_rows, source
 from lakelite.transaction.execution import Call, Execution
 from lakelite.transaction.meetings import Winner
 from lakelite.transaction.merge_sides import Sides
@@ -26,7 +26,7 @@ _FOUND, _CHOICES = "temp.lake_merge_conflicts", "temp.lake_merge_choices"
 _CHOICE = (("row_id", "BIGINT"), ("ours", "VARCHAR"), ("theirs", "VARCHAR"), ("resolution", "VARCHAR"))
 COLUMNS = (
     ("table_name", "VARCHAR"), ("row_id", "BIGINT"), ("kind", "VARCHAR"), ("base", "VARCHAR"), ("ours", "VARCHAR"), ("theirs", "VARCHAR"),
-    ("resolution", "VARCHAR"), ("ours_digest", "VARCHAR"), ("theirs_digest", "VARCHAR"),
+    ("resolution", "VARCHAR"), ("key", "VARCHAR"), ("ours_digest", "VARCHAR"), ("theirs_digest", "VARCHAR"),
 )  # fmt: skip
 """What is kept of each conflict: the columns of `lake.merge_conflicts`, and the digests of its two versions."""
 
@@ -75,18 +75,19 @@ def of_table(execution: Execution, table: Table, why: str, here: str, there: str
     return Torn(table.qualified, f"{why} (here: {here}; there: {there})")
 
 
-def of_rows(execution: Execution, table: Table, taking: merge_rows.Taking) -> Torn | None:
-    """Notes the rows of a table that `merge_rows.three_ways` has found changed on both branches, and applies what was chosen for them.
-    None: nothing is left to be decided."""
+def of_rows(execution: Execution, table: Table, taking: merge_rows.Taking, *, comes: bool) -> Torn | None:
+    """Notes the rows of a table that `merge_rows.three_ways` has found changed on both branches, and those that `merge_keys.meet` has found with
+    a key that is taken, and applies what was chosen for them; `comes`: whether the others come. None: nothing is left to be decided."""
     _need_tables(execution)
-    execution.engine.run(f"INSERT INTO {_FOUND} BY NAME {merge_rows.conflicts(table, _CHOICES)}")
-    merge_rows.decide(execution, _FOUND, taking)
-    count = merge_rows.counted(execution).conflicts
-    if not count:
+    execution.engine.run(f"INSERT INTO {_FOUND} BY NAME {merge_keys.decide(execution, table, _CHOICES, taking, comes=comes)}")
+    changed, taken = merge_keys.left(execution)
+    if not changed + taken:
         return None
-    keys = merge_rows.shown_keys(execution, table, SHOWN_KEYS)
-    rows = "1 row was" if count == 1 else f"{count} rows were"
-    return Torn(table.qualified, f"{rows} changed on both branches, and not alike", count, keys)
+    rows = "1 row was" if changed == 1 else f"{changed} rows were"
+    keys = "1 row has a key" if taken == 1 else f"{taken} rows have keys"
+    told = [f"{rows} changed on both branches, and not alike"] if changed else []
+    told += [f"{keys} that another row has on the other branch"] if taken else []
+    return Torn(table.qualified, "; ".join(told), changed + taken, merge_keys.shown_keys(execution, table, SHOWN_KEYS))
 
 
 def keep(execution: Execution) -> None:

@@ -167,6 +167,14 @@ def lost(base: Table, side: Table, made: Table, by_name: Mapping[int, Column]) -
     return [(c, kind) for c, kind in types if kind is not None]
 
 
+def both_added(base: Table | None, theirs: Table, ours: Table) -> str | None:
+    """Why definitions do not go together where both sides added columns of one name, and what helps; None: they did not."""
+    known = {c.field_id for c in base.columns} if base is not None else set()
+    there = {fold(c.name) for c in theirs.columns if c.field_id not in known}
+    names = [c.name for c in ours.columns if c.field_id not in known and fold(c.name) in there and c not in theirs.columns]
+    return f"both branches added a column {', '.join(names)} to its definition: DROP it on one of them first" if names else None
+
+
 def told(base: Table | None, side: Table | None) -> list[str]:
     """What a side did to the definition of a table, in words."""
     if side is None:

@@ -17,6 +17,7 @@ from lakelite import deletion
 from lakelite.composition import Unplaced
 from lakelite.contents import TableState
 from lakelite.model import Column, Table, fold, literal, quote
+from lakelite.storage.scan import Addressed
 from lakelite.transaction import row_ids
 from lakelite.transaction.delta import Delta
 from lakelite.transaction.execution import Execution
@@ -30,7 +31,9 @@ _SIDES = ("base", "theirs", "ours")
 _EXACT = frozenset(
     "BOOLEAN TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT VARCHAR BLOB UUID DATE TIMESTAMP".split()
 )
-_WAYS = "temp.lake_merge_ways"
+WAYS = "temp.lake_merge_ways"
+MEETING = "t BIGINT, o BIGINT, key VARCHAR"
+"""What merge_keys.py finds: row `t`, which may be taken over, has a key that another row `o` of the side that it comes to has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,19 +103,14 @@ def three_ways(
         execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_{side} AS {' UNION ALL '.join(parts) or _nothing(table)}")
         if side == "base":
             read = places
+    execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_meetings ({MEETING})")
     execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_ways AS {_ways(table, len(bases), taking)}")
 
 
 def counted(execution: Execution) -> Counts:
     """What is to become of the rows that were put side by side."""
     sums = ", ".join(f"count(*) FILTER (what = {literal(what)})" for what in ("added", "updated", "deleted", "conflict"))
-    return Counts(*execution.engine.run(f"SELECT {sums} FROM {_WAYS}")[0])
-
-
-def decide(execution: Execution, found: str, taking: Taking) -> None:
-    """What was chosen for rows on which both do not agree: the one is taken over, or the other kept. `found`: a table of row_id and resolution."""
-    choice = f"CASE c.resolution WHEN {literal(taking)} THEN doing ELSE 'kept' END"
-    execution.engine.run(f"UPDATE {_WAYS} SET what = {choice} FROM {found} c WHERE c.row_id = id AND c.resolution IS NOT NULL")
+    return Counts(*execution.engine.run(f"SELECT {sums} FROM {WAYS}")[0])
 
 
 def are_updated(execution: Execution, parts: Sequence[tuple[Column, str]], base: TableState, side: TableState, ids: NDArray[Any]) -> bool:
@@ -120,9 +118,7 @@ def are_updated(execution: Execution, parts: Sequence[tuple[Column, str]], base:
     each only what its type of `parts` has counts."""
     table = replace(side.table, columns=tuple(column for column, _ in parts))
     for name, state in (("base", base), ("theirs", side)):
-        places = row_ids.places(execution, state, ids)
-        rows = _rows(execution, state, table, places, ()) if places else _nothing(table)
-        execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_{name} AS {rows}")
+        put_rows(execution, name, state, table, ids, ())
     joined = "temp.lake_merge_base base JOIN temp.lake_merge_theirs theirs ON theirs.id = base.id"
     differ = " OR ".join(_distinct(f"CAST(base.c{i} AS {kind})", f"CAST(theirs.c{i} AS {kind})", kind) for i, (_, kind) in enumerate(parts))
     return bool(execution.engine.run(f"SELECT 1 FROM {joined} WHERE {differ} LIMIT 1"))
@@ -135,20 +131,32 @@ def _nothing(table: Table) -> str:
 
 def _rows(execution: Execution, state: TableState, table: Table, places: Mapping[int, BitMap], by_name: Collection[int]) -> str:
     """A SELECT of id, fragment, place and c0, c1, … of the rows of `state` at these places, by fragment id."""
-    fragments = {k: state.fragments[k] for k in places}
+    rows, scan = scanned(execution, TableState(state.table, {k: state.fragments[k] for k in places}, {}), table, by_name)
+    _put(execution, "places", places, {f.fragment_id: source for source, f in scan.fragments.items()})
+    return f"{rows} JOIN temp.lake_merge_places d ON d.source = p.{scan.source} AND d.position = p.{scan.position}"
+
+
+def scanned(execution: Execution, state: TableState, table: Table, by_name: Collection[int]) -> tuple[str, Addressed]:
+    """A SELECT of id, fragment, place and c0, c1, … of all rows of `state` (one fragment at least), as rows of `table`; `p` is what it reads."""
     has, named = {c.field_id for c in state.table.columns}, {fold(c.name): c for c in state.table.columns}
     shown = tuple(named.get(fold(c.name), c) if c.field_id in by_name and c.field_id not in has else c for c in table.columns)
-    scan = execution.engine.addressed(TableState(replace(table, columns=shown), fragments, {}), fragments.values())
-    _put(execution, "places", places, {f.fragment_id: source for source, f in scan.fragments.items()})
+    scan = execution.engine.addressed(TableState(replace(table, columns=shown), state.fragments, state.vectors), state.fragments.values())
     known = ", ".join(f"({source}, {f.fragment_id}, {f.first_row_id})" for source, f in scan.fragments.items())
     values = (f"p.{quote(old.name)}" if old is c else f"CAST(p.{quote(old.name)} AS {c.type})" for old, c in zip(shown, table.columns, strict=True))
     columns = "".join(f", {value} AS c{i}" for i, value in enumerate(values))
-    return (
+    text = (
         f"SELECT coalesce(p.{scan.row_id}, m.first + p.{scan.position})::BIGINT AS id, m.fragment::BIGINT AS fragment,"
         f" p.{scan.position}::BIGINT AS place{columns} FROM ({scan.sql}) p"
-        f" JOIN temp.lake_merge_places d ON d.source = p.{scan.source} AND d.position = p.{scan.position}"
         f" JOIN (VALUES {known}) m(source, fragment, first) ON m.source = p.{scan.source}"
     )
+    return text, scan
+
+
+def put_rows(execution: Execution, name: str, state: TableState, table: Table, ids: NDArray[Any], by_name: Collection[int]) -> None:
+    """Makes a temporary table of the rows of `state` with these ids (sorted), as `three_ways` does of those that it compares."""
+    places = row_ids.places(execution, state, ids) if len(ids) else {}
+    rows = _rows(execution, state, table, places, by_name) if places else _nothing(table)
+    execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_{name} AS {rows}")
 
 
 def _put(execution: Execution, name: str, places: Mapping[int, BitMap], numbers: Mapping[int, int]) -> None:
@@ -190,10 +198,10 @@ def _ways(table: Table, bases: int, taking: Taking) -> str:
 
 def _unlike(table: Table, one: str, other: str, there: Mapping[str, str]) -> str:
     """Whether two versions of a row differ, or only one of them is there."""
-    return f"({there[one]} <> {there[other]} OR ({there[one]} AND {there[other]} AND ({_values_differ(table, one, other)})))"
+    return f"({there[one]} <> {there[other]} OR ({there[one]} AND {there[other]} AND ({values_differ(table, one, other)})))"
 
 
-def _values_differ(table: Table, one: str, other: str) -> str:
+def values_differ(table: Table, one: str, other: str) -> str:
     return " OR ".join(_distinct(f"{one}.c{i}", f"{other}.c{i}", c.type) for i, c in enumerate(table.columns)) or "false"
 
 
@@ -214,58 +222,27 @@ def taken(*, conflicts_too: bool) -> str:
 
 
 def replaced(execution: Execution, onto: TableState, condition: str) -> dict[int, BitMap]:
-    """Where the side that they come to has the rows that were changed or deleted."""
+    """Where the side that they come to has the rows that were changed or deleted, and those whose keys they take."""
     import numpy as np
 
-    found = execution.engine.work.execute(f"SELECT id FROM {_WAYS} WHERE {condition} AND doing <> 'added' ORDER BY id").fetchnumpy()["id"]
+    gone = f"SELECT id FROM {WAYS} WHERE {condition} AND doing <> 'added'"
+    met = f"SELECT m.o FROM temp.lake_merge_meetings m JOIN {WAYS} w ON w.id = m.t WHERE {condition}"
+    found = execution.engine.work.execute(f"SELECT id FROM ({gone} UNION {met}) ORDER BY id").fetchnumpy()["id"]
     return row_ids.places(execution, onto, np.asarray(found, dtype=np.int64))
 
 
 def new_versions(table: Table, condition: str, row_id: str, taking: Taking) -> str:
     """A SELECT of the rows, as of `table`, that are taken over, with their ids as `row_id`."""
     columns = ", ".join(f"t.c{i} AS {quote(c.name)}" for i, c in enumerate(table.columns))
-    wanted = f"(SELECT id FROM {_WAYS} WHERE {condition})"
+    wanted = f"(SELECT id FROM {WAYS} WHERE {condition})"
     return f"SELECT {columns}, t.id AS {row_id} FROM temp.lake_merge_{taking} t SEMI JOIN {wanted} w ON w.id = t.id ORDER BY t.id"
 
 
-def conflicts(table: Table, choices: str) -> str:
-    """A SELECT of the rows that both changed, as `lake.merge_conflicts` shows them, with a digest of both versions, and of `choices` (a table
-    of such digests) the one that was made between these."""
-
-    def version(side: str) -> str:
-        shown = ", ".join(f"{quote(c.name)} := {side}.c{i}" for i, c in enumerate(table.columns))
-        return f"CASE WHEN {side}.id IS NOT NULL THEN CAST(to_json(struct_pack({shown})) AS VARCHAR) END AS {side}"
-
-    digests = (f"{_digest(table, side)} AS {side}_digest" for side in ("ours", "theirs"))
-    found = (
-        f"SELECT {literal(table.qualified)} AS table_name, w.id AS row_id, w.kind, {version('base')}, {version('ours')}, {version('theirs')},"
-        f" {', '.join(digests)} FROM {_WAYS} w LEFT JOIN temp.lake_merge_base base ON base.id = w.id"
-        " LEFT JOIN temp.lake_merge_ours ours ON ours.id = w.id LEFT JOIN temp.lake_merge_theirs theirs ON theirs.id = w.id WHERE w.what = 'conflict'"
-    )
-    return (
-        f"SELECT f.*, c.resolution FROM ({found}) f LEFT JOIN {choices} c ON c.row_id = f.row_id"
-        " AND c.ours IS NOT DISTINCT FROM f.ours_digest AND c.theirs IS NOT DISTINCT FROM f.theirs_digest ORDER BY f.row_id"
-    )
-
-
-def _digest(table: Table, side: str) -> str:
+def digest(table: Table, side: str) -> str:
     """Of all values of a version of a row, and of which columns they are; NULL where there is no such version."""
     values = ", ".join(f"CAST({side}.c{i} AS VARCHAR)" for i in range(len(table.columns)))
     columns = literal(" ".join(str(c.field_id) for c in table.columns))
     return f"CASE WHEN {side}.id IS NOT NULL THEN sha256({columns} || CAST(to_json([{values}]::VARCHAR[]) AS VARCHAR)) END"
-
-
-def shown_keys(execution: Execution, table: Table, most: int) -> tuple[str, ...]:
-    """Up to `most` of the rows that both changed, by their key, or by row id where the table has none."""
-    columns = {c.field_id: (f"c{i}", c.name) for i, c in enumerate(table.columns)}
-    key = [columns[field_id] for _, field_id in table.keys[0].columns] if table.keys else []
-    joined = f"FROM {_WAYS} w LEFT JOIN temp.lake_merge_base base ON base.id = w.id LEFT JOIN temp.lake_merge_theirs theirs ON theirs.id = w.id"
-    value = " || ', ' || ".join(
-        f"{literal(name + ': ')} || coalesce(CAST(CASE WHEN base.id IS NULL THEN theirs.{place} ELSE base.{place} END AS VARCHAR), 'NULL')"
-        for place, name in key
-    )
-    found = execution.engine.run(f"SELECT {value or repr('row id ') + ' || w.id'} {joined} WHERE w.what = 'conflict' ORDER BY w.id LIMIT {most}")
-    return tuple(row[0] for row in found)
 
 
 def forget(execution: Execution) -> None:

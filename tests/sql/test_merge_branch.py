@@ -180,13 +180,54 @@ def test_values_that_are_equal_and_not_the_same(path: Path) -> None:
 # What must hold.
 
 
-def test_a_key_that_both_gave_is_an_integrity_error(con: Any) -> None:
-    on(con, "dev", "INSERT INTO t VALUES (40, 1)")
-    con.execute("INSERT INTO t VALUES (40, 2)")
-    with pytest.raises(lakelite.IntegrityError, match="Duplicate key"):
-        con.execute("MERGE BRANCH dev ON CONFLICT THEIRS")
-    con.execute("DELETE FROM t WHERE k = 40; MERGE BRANCH dev")
-    assert table(con)[40] == 1
+def test_a_key_that_both_gave_is_a_conflict(con: Any) -> None:
+    on(con, "dev", "INSERT INTO t VALUES (40, 1), (50, 5)")
+    con.execute("INSERT INTO t VALUES (40, 2), (50, 5); UPDATE t SET v = 7 WHERE k = 1")
+    with pytest.raises(lakelite.TransactionConflict, match=r"row has on the other branch \(k: 40\)"):
+        con.execute("MERGE BRANCH dev")
+    shown = "SELECT table_name, kind, key, base, ours::JSON, theirs::JSON FROM lake.merge_conflicts"
+    assert answer(con, shown) == [("t", "key taken on both", "k: 40", None, '{"k":40,"v":2}', '{"k":40,"v":1}')]
+    assert answer(con, "MERGE BRANCH dev DRY RUN") == [("t", 0, 0, 0, 1, "")]  # (50, 5) is the same on both
+    con.execute("CREATE BRANCH kept; MERGE BRANCH dev ON CONFLICT THEIRS")
+    assert table(con) == {**BASE, 1: 7, 40: 1, 50: 5}
+    con.execute("USE BRANCH kept; MERGE BRANCH dev ON CONFLICT OURS")
+    assert table(con) == {**BASE, 1: 7, 40: 2, 50: 5}
+    con.execute("USE BRANCH main")
+
+
+def test_a_row_that_meets_two_rows(con: Any) -> None:
+    con.execute("CREATE TABLE u (a INTEGER, b INTEGER, c INTEGER UNIQUE, s VARCHAR, UNIQUE (a, b)); DROP BRANCH dev; CREATE BRANCH dev")
+    on(con, "dev", "INSERT INTO u VALUES (1, 1, 5, 'dev'), (1, NULL, NULL, 'x')")
+    con.execute("INSERT INTO u VALUES (1, 1, 4, 'one'), (1, 2, 5, 'two'), (1, NULL, NULL, 'y')")
+    assert answer(con, "MERGE BRANCH dev DRY RUN") == [("u", 1, 0, 0, 1, "")]
+    ((key, ours),) = answer(con, "SELECT key, ours FROM lake.merge_conflicts")
+    assert (key, [row["s"] for row in json.loads(ours)]) == ("a: 1, b: 1; c: 5", ["one", "two"])
+    con.execute("UPDATE lake.merge_conflicts SET resolution = 'theirs'")
+    con.execute("UPDATE u SET s = 'three' WHERE s = 'two'")  # what the choice was made between is no more
+    with pytest.raises(lakelite.TransactionConflict):
+        con.execute("MERGE BRANCH dev")
+    con.execute("UPDATE lake.merge_conflicts SET resolution = 'theirs'; MERGE BRANCH dev")
+    assert answer(con, "SELECT s FROM u ORDER BY s") == [("dev",), ("x",), ("y",)]
+    assert answer(con, "CHECK LAKE") == []
+
+
+@pytest.mark.parametrize(("side", "three"), [("OURS", 33), ("THEIRS", 3)])
+def test_all_rows_replaced_there_and_one_changed_here(con: Any, side: str, three: int) -> None:
+    on(con, "dev", "INSERT OVERWRITE t SELECT r, r FROM range(4) q(r)")
+    con.execute("UPDATE t SET v = 33 WHERE k = 3")
+    con.execute(f"MERGE BRANCH dev ON CONFLICT {side}")
+    assert table(con) == {0: 0, 1: 1, 2: 2, 3: three}
+
+
+def test_a_key_that_a_winner_gives_during_the_merge(path: Path) -> None:
+    with made(path) as con, lakelite.connect(path, autocommit=True) as other:
+        on(con, "dev", "INSERT INTO t VALUES (40, 1)")
+        with meeting(lambda: other.execute("INSERT INTO t VALUES (40, 2)")), pytest.raises(lakelite.TransactionConflict, match="k: 40"):
+            con.execute("MERGE BRANCH dev")
+        with meeting(lambda: other.execute("UPDATE t SET v = 3 WHERE k = 40")):
+            con.execute("MERGE BRANCH dev ON CONFLICT THEIRS")
+        assert table(con)[40] == 1
+        assert answer(con, "CHECK LAKE") == []
 
 
 def test_constraints_of_either_side_hold_for_the_rows_of_both(con: Any) -> None:
@@ -344,7 +385,7 @@ def test_definitions_that_do_not_go_together(con: Any, side: str, columns: list[
     there = "column v renamed to renamed, column x INTEGER added, rows changed"
     (line,) = answer(con, "MERGE BRANCH dev DRY RUN")
     assert line[:5] == ("t", 0, 0, 0, 1)
-    assert line[5].endswith(f"changed on both branches (here: {here}; there: {there})")
+    assert line[5] == f"both branches added a column x to its definition: DROP it on one of them first (here: {here}; there: {there})"
     assert answer(con, "SELECT row_id, base, ours, theirs FROM lake.merge_conflicts") == [(None, None, here, there)]
     con.execute(f"MERGE BRANCH dev ON CONFLICT {side}")
     assert [row[0] for row in con.execute("SELECT * FROM t").description] == columns
