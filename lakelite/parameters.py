@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import duckdb
 
-from lakelite.errors import DataError, InterfaceError, Position, ProgrammingError
+from lakelite.errors import DataError, InterfaceError, NotSupportedError, Position, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.language.control import LIMIT_DIGITS
 from lakelite.language.tokens import is_number
@@ -19,6 +19,8 @@ from lakelite.mapping.clauses import blanked
 from lakelite.mapping.names import did_you_mean, listed
 from lakelite.mapping.sets import of_set
 from lakelite.model import KEEP_FOR_EVER, MOST_HOURS, MOST_VERSIONS
+
+_ADDRESS = re.compile(r"\w[\w+.-]*://|file:", re.IGNORECASE)
 
 Parameters = Mapping[str, Any] | Sequence[Any] | None
 
@@ -85,11 +87,20 @@ def values_of_sets(statement: st.Statement, parameter_sets: Sequence[Parameters]
 
 
 def path_of(operation: st.Export | st.Import | st.Backup, values: Mapping[str, Any]) -> Path:
-    """The path that a statement names, or that is the value of its parameter; ProgrammingError if that is none."""
+    """The path that a statement names, or that is the value of its parameter, `~` being the home; ProgrammingError if that is none.
+
+    NotSupportedError: it is an address, as of an object store.
+    """
     path = operation.path if operation.path is not None else values[operation.parameter or ""]
-    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-        raise ProgrammingError("the path has to be a text", hint="pass str(path)")
-    return Path(os.fsdecode(path))
+    if not isinstance(path, str | os.PathLike) or not os.fsdecode(path).strip():
+        raise ProgrammingError("the path has to be a text that names something", hint="pass str(path)")
+    text = os.fsdecode(path)
+    if _ADDRESS.match(text):
+        raise NotSupportedError(f"{text} is an address, and no path of this machine", hint="name a directory here, and copy it to or from there")
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise ProgrammingError(f"{text}: {error}", hint="write the whole path") from error
 
 
 def limit_of(operation: st.DescribeHistory, values: Mapping[str, Any]) -> int | None:

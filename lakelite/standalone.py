@@ -15,10 +15,11 @@ from lakelite.language import statements as st
 from lakelite.language.branch_statements import CreateBranch, CreateTag, DropBranch, DropTag, ShowBranches, ShowTags, UseBranch
 from lakelite.maintenance import check
 from lakelite.maintenance.backup import backup
+from lakelite.maintenance.findings import Finding
 from lakelite.maintenance.repair import repaired
 from lakelite.maintenance.vacuum import Vacuumed, vacuum, vacuum_each
 from lakelite.mapping.names import did_you_mean
-from lakelite.model import Table, literal
+from lakelite.model import MAIN_BRANCH_ID, Table, literal
 from lakelite.parameters import hours_of, versions_of
 from lakelite.results import Message, Result
 from lakelite.settings import DUCKDB_SETTINGS, OF_CONNECTION, RESULT_SETTINGS, TEXTS
@@ -166,14 +167,18 @@ def explain_commit(lake: Lake, tx: Transaction | None) -> Result:
 
 def _check_lake(lake: Lake, *, repair: bool) -> Result:
     """CHECK LAKE [REPAIR]; one row per finding, none for a sound lake."""
+    has_head = bool(lake.catalog.rows("head", branch=MAIN_BRANCH_ID))
+    found = _found(lake, repair=repair) if has_head else check.of_catalog(lake.catalog)
+    return Result(tuple((name, "VARCHAR") for name in check.COLUMNS), rows=[(f.severity, f.object, f.finding, f.what_to_do) for f in found])
+
+
+def _found(lake: Lake, *, repair: bool) -> list[Finding]:
     seen = lake.start(explicit=False, isolation=lake.settings.isolation, read_only=True)
     try:
         found = check.findings(seen.execution)
-        if repair:
-            found = list(repaired(lake.catalog, lake.paths, lake.locked, found))
+        return list(repaired(lake.catalog, lake.paths, lake.locked, found)) if repair else found
     finally:
         lake.unpin(seen)
-    return Result(tuple((name, "VARCHAR") for name in check.COLUMNS), rows=[(f.severity, f.object, f.finding, f.what_to_do) for f in found])
 
 
 def back_up(lake: Lake, tx: Transaction | None, directory: Path, check: Callable[[], None]) -> Result:

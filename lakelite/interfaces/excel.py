@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import date, time
+from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import islice
 from math import isfinite
@@ -26,7 +26,7 @@ MOST_ROWS = 1_048_575  # of a sheet, below the names of the columns
 MOST_COLUMNS = 16_384
 MOST_UNITS = 32_767  # of UTF-16, in a cell
 DIGITS = 15  # of a number; Excel drops the rest
-FIRST_YEAR = 1900
+FIRST_DAY = date(1900, 3, 1)  # Excel counts a day before that there was not
 OTHERWISE = "write it to a .csv or .parquet file"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _LOOKS = {
@@ -102,7 +102,7 @@ class Book:
                 sheet.write_boolean(row, column, value)
             case int() | float() | Decimal() if _is_exact(value):
                 sheet.write_number(row, column, float(plain(value, kind)), look)
-            case date() | time() if _is_held(value):
+            case date() | time() if _is_held(value, kind):
                 sheet.write_datetime(row, column, value, self._looks[type(value).__name__])
             case _:
                 text = _fitting(plain(value, kind), name)
@@ -149,9 +149,12 @@ def _is_exact(value: int | float | Decimal) -> bool:
     return abs(value) < 10**DIGITS if isinstance(value, int) else value.is_finite() and len(value.as_tuple().digits) <= DIGITS
 
 
-def _is_held(value: date | time) -> bool:
-    """Whether Excel has such a day or time: it has no time zones, and no days before 1900."""
-    return getattr(value, "tzinfo", None) is None and (isinstance(value, time) or value.year >= FIRST_YEAR)
+def _is_held(value: date | time, kind: str) -> bool:
+    """Whether Excel has such a day or time: it has whole milliseconds and no time zones, and not every day."""
+    if getattr(value, "tzinfo", None) is not None or getattr(value, "microsecond", 0) % 1000 or kind == "TIMESTAMP_NS":
+        return False
+    day = value.date() if isinstance(value, datetime) else value
+    return isinstance(day, time) or day >= FIRST_DAY
 
 
 def _fitting(text: str, column: str) -> str:

@@ -35,7 +35,7 @@ _SESSION = frozenset(
 )
 _MANY_ROWS = frozenset("unnest unlist explode generate_subscripts".split())
 _NO_ROW_LOCAL_CALL = _STATEFUL | _SESSION | _MANY_ROWS
-_SCALAR = frozenset(
+SCALAR = frozenset(
     """abs ceil ceiling floor round trunc sign sqrt power pow exp ln log mod greatest least coalesce ifnull nullif if cast try_cast
     upper lower trim ltrim rtrim length len concat concat_ws replace substr substring left right lpad rpad starts_with ends_with
     contains prefix suffix strpos instr reverse repeat split_part regexp_matches regexp_replace regexp_extract md5 hash
@@ -143,7 +143,7 @@ def _is_plain(text: str, tokens: list[Token]) -> bool:
         if token.word in _QUERY_WORDS or token.word == "*":
             return False
         calls = token.kind in ("word", "quoted") and index < last and tokens[index + 1].word == "(" and token.word not in _NO_CALL
-        if calls and folded(unquote(text[token.start : token.end])) not in _SCALAR:
+        if calls and folded(unquote(text[token.start : token.end])) not in SCALAR:
             return False
     return True
 

@@ -1,6 +1,7 @@
 """BACKUP TO: the whole lake as it is at one moment, in another directory, while others write.
 
     pin        every version, so that no VACUUM removes a file that the copy needs
+    claim      the directory, by making `data` in it
     catalog    under the commit lock: its copy, by SQLite, and which files it names
     files      each copied, its size and SHA-256 compared with the catalog's, made durable; with its key filters, if there are any
     name       the copy of the catalog gets its name last: before that the directory is no lake
@@ -49,10 +50,10 @@ def backup(
 
     OperationalError: the directory is not empty or lies within the lake, a file is damaged or missing, or the disk is full.
     """
-    target = LakePaths(to.absolute())
-    is_new = _prepare(paths, target)
+    target, made = LakePaths(to.absolute()), list[Path]()
     lease.pin(_EVERYTHING)
     try:
+        _claim(target, made, private=_may_go_to(paths, target))
         unnamed = target.root / _UNNAMED
         with locked():
             catalog.copy_to(unnamed)
@@ -66,7 +67,7 @@ def backup(
         os.rename(unnamed, target.catalog)
         files.fsync_directory(target.root)
     except BaseException as error:
-        _remove(target, whole=is_new)
+        _remove(target, made)
         if isinstance(error, OSError):
             raise _unwritable(error, to) from error
         raise
@@ -75,22 +76,43 @@ def backup(
     return BackedUp(str(to), newest, len(data), copied)
 
 
-def _prepare(paths: LakePaths, target: LakePaths) -> bool:
-    """Makes the directories; whether the outermost is new."""
+def _may_go_to(paths: LakePaths, target: LakePaths) -> bool:
+    """Whether only the owner may look into the lake; OperationalError where the copy cannot stand."""
+    root, own, other = target.root, paths.root.resolve(), target.root.resolve()
+    if own == other or own in other.parents or other in own.parents:
+        raise OperationalError(f"{root} is within the lake, or holds it", hint="name a directory outside of the lake")
+    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+        raise _in_use(target)
+    is_private = not own.stat().st_mode & 0o077
+    if is_private and root.exists() and root.stat().st_mode & 0o077:
+        raise OperationalError(
+            f"others may look into {root}, and not into the lake", hint="name a new directory, or take their rights away: chmod 700"
+        )
+    return is_private
+
+
+def _in_use(target: LakePaths) -> OperationalError:
+    is_partial = target.data.is_dir() and not target.catalog.exists()
+    hint = "it looks like a BACKUP that runs, or that was killed: then the directory may be removed" if is_partial else "name a new directory"
+    return OperationalError(f"{target.root} is there already, and not an empty directory", hint=hint)
+
+
+def _claim(target: LakePaths, made: list[Path], *, private: bool) -> None:
+    """Makes the directories. Whoever makes `data` has the root for itself. `made`: gets those that were not there, down to `data`."""
     root = target.root
+    for folder in reversed([one for one in (root, *root.parents) if not one.exists()]):
+        with suppress(FileExistsError):
+            folder.mkdir(0o700 if private and folder == root else 0o777)
+            made.append(folder)
+            files.fsync_directory(folder.parent)
     try:
-        own, other = paths.root.resolve(), root.resolve()
-        if own == other or own in other.parents or other in own.parents:
-            raise OperationalError(f"{root} is within the lake, or holds it", hint="name a directory outside of the lake")
-        is_new = not root.exists()
-        if not is_new and (not root.is_dir() or any(root.iterdir())):
-            raise OperationalError(f"{root} is there already, and not an empty directory", hint="name a new directory")
-        root.parent.mkdir(parents=True, exist_ok=True)
-        is_private = not own.stat().st_mode & 0o077
-    except OSError as error:
-        raise _unwritable(error, root) from error
-    files.ensure_directories(target, private=is_private)
-    return is_new
+        target.data.mkdir()
+    except FileExistsError:
+        raise _in_use(target) from None
+    made.append(target.data)
+    if any(one != target.data for one in root.iterdir()):
+        raise _in_use(target)
+    files.ensure_directories(target)
 
 
 def _unwritable(error: OSError, to: Path) -> OperationalError:
@@ -130,12 +152,14 @@ def _copy(source: Path, target: Path, check: Callable[[], None]) -> tuple[int, s
     return size, digest.hexdigest()
 
 
-def _remove(target: LakePaths, *, whole: bool) -> None:
-    """Removes what was made of the copy."""
-    for folder in (target.data, target.leases, target.tmp):
-        shutil.rmtree(folder, ignore_errors=True)
-    for file in (target.root / _UNNAMED, target.catalog):
-        file.unlink(missing_ok=True)
-    if whole:
-        with suppress(OSError):
-            target.root.rmdir()
+def _remove(target: LakePaths, made: Iterable[Path]) -> None:
+    """Removes what was made of the copy, and nothing of another one's; `data`, by which the root is claimed, behind what is beside it."""
+    if target.data in made:
+        for file in (target.root / _UNNAMED, target.catalog):
+            with suppress(OSError):
+                file.unlink(missing_ok=True)
+        for folder in (target.leases, target.tmp, target.data):
+            shutil.rmtree(folder, ignore_errors=True)
+    for folder in reversed(list(made)):
+        with suppress(OSError):  # it is gone, or somebody else has put something into it
+            folder.rmdir()

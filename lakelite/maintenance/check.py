@@ -13,14 +13,14 @@ One fragment after the other: memory follows the largest compaction's output, no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lakelite import composition, deletion
 from lakelite.catalog.store import Catalog
-from lakelite.composition import Composition, Unplaced
+from lakelite.composition import Composition, Run, Unplaced
 from lakelite.contents import TableState
-from lakelite.errors import Error, InternalError, OperationalError
+from lakelite.errors import InternalError
 from lakelite.maintenance import check_rows
 from lakelite.maintenance.findings import RESTORE, RESTORE_FILE, Finding, guarded
 from lakelite.maintenance.vacuum import orphans
@@ -39,7 +39,7 @@ COLUMNS = ("severity", "object", "finding", "what_to_do")
 def findings(execution: Execution) -> list[Finding]:
     """Everything that is wrong. What VACUUM removes meanwhile is no finding: the snapshot that `execution` sees is pinned."""
     catalog, paths, engine, head = execution.catalog, execution.paths, execution.engine, execution.view.snapshot_id
-    found = [Finding("error", name, what, RESTORE) for query in ("contradictions", "strays") for name, what in catalog.rows(query)]
+    found = of_catalog(catalog)
     fragments = {row[0]: Fragment(*(*row[:8], bool(row[8]))) for row in catalog.rows("kept_fragments")}
     damaged: set[int] = set()
     for fragment in fragments.values():
@@ -55,6 +55,11 @@ def findings(execution: Execution) -> list[Finding]:
     return found
 
 
+def of_catalog(catalog: Catalog) -> list[Finding]:
+    """What is wrong with the catalog in itself, which can be asked also where no version can be read."""
+    return [Finding("error", name, what, RESTORE) for query in ("contradictions", "strays") for name, what in catalog.rows(query)]
+
+
 # Fragments.
 
 
@@ -67,8 +72,13 @@ def _of_fragment(catalog: Catalog, paths: LakePaths, engine: Engine, fragment: F
         if wrong is not None:
             yield Finding("error", name, wrong, todo)
 
-    found = list(guarded(name, todo, looking()))
-    return found if found and catalog.row("is_kept", fragment_id=fragment.fragment_id)[0] else []
+    return _while_kept(catalog, [fragment.fragment_id], name, todo, looking())
+
+
+def _while_kept(catalog: Catalog, fragment_ids: Iterable[int], name: str, todo: str, looking: Iterable[Finding]) -> list[Finding]:
+    """As `guarded`, for a look at fragments that the session does not hold: nothing, if VACUUM took one of them meanwhile."""
+    found = list(guarded(name, todo, looking))
+    return found if found and all(catalog.row("is_kept", fragment_id=one)[0] for one in fragment_ids) else []
 
 
 def _wrong_inline(catalog: Catalog, fragment: Fragment) -> str | None:
@@ -121,16 +131,11 @@ def _of_vectors(catalog: Catalog) -> Iterator[Finding]:
 
 def _of_compositions(catalog: Catalog, engine: Engine, head: int, fragments: Mapping[int, Fragment]) -> Iterator[Finding]:
     """`fragments`: those that can be read."""
-    for output, table_id, born in catalog.rows("kept_compactions"):
+    for output, _, born in catalog.rows("kept_compactions"):
         if born > head or output not in fragments:
             continue
-        try:
-            made = catalog.compositions(_without_columns(table_id), born - 1, born).get(output)
-            wrong = None if made is None else _wrong_composition(catalog, engine, made, fragments[output], fragments)
-        except (InternalError, OperationalError, Unplaced) as error:
-            wrong = error.message if isinstance(error, Error) else str(error)
-        if wrong is not None and catalog.row("is_kept", fragment_id=output)[0]:
-            yield Finding("error", f"composition of fragment {output}", wrong, RESTORE)
+        name = f"composition of fragment {output}"
+        yield from _while_kept(catalog, [output], name, RESTORE, _of_composition(catalog, engine, name, fragments[output], born, fragments))
 
 
 def _without_columns(table_id: int) -> Table:
@@ -138,23 +143,39 @@ def _without_columns(table_id: int) -> Table:
     return Table(table_id, 0, "", f"#{table_id}", ())
 
 
-def _wrong_composition(catalog: Catalog, engine: Engine, made: Composition, output: Fragment, fragments: Mapping[int, Fragment]) -> str | None:
-    import numpy as np
-
+def _of_composition(catalog: Catalog, engine: Engine, name: str, output: Fragment, born: int, fragments: Mapping[int, Fragment]) -> Iterator[Finding]:
+    made = catalog.compositions(_without_columns(output.table_id), born - 1, born).get(output.fragment_id)
+    if made is None:
+        return
     composition.check(made, output.row_count)
     ids = _row_ids(catalog, engine, output)
     for run in made.runs:
         source = fragments.get(run.source_fragment_id)
-        if source is None:  # it has expired, or is a finding of its own
-            continue
-        if source.table_id != output.table_id or source.row_count != run.physical_count:
-            return f"its source {source.fragment_id} has {source.row_count} rows, the composition says {run.physical_count}"
-        there = _row_ids(catalog, engine, source)
+        if source is not None:  # else it has expired, or is a finding of its own
+            looking = _of_source(catalog, engine, name, made, output, ids, source, run)
+            yield from _while_kept(catalog, [output.fragment_id, source.fragment_id], name, RESTORE, looking)
+
+
+def _of_source(
+    catalog: Catalog, engine: Engine, name: str, made: Composition, output: Fragment, ids: NDArray[Any], source: Fragment, run: Run
+) -> Iterator[Finding]:
+    """Whether the rows of one of the sources are where the composition says. `ids`: the row id at each position of the output."""
+    import numpy as np
+
+    if source.table_id != output.table_id or source.row_count != run.physical_count:
+        wrong = f"its source {source.fragment_id} has {source.row_count} rows, the composition says {run.physical_count}"
+        yield Finding("error", name, wrong, RESTORE)
+        return
+    there = _row_ids(catalog, engine, source)
+    try:
         alive, places = made.place(source.fragment_id, np.arange(source.row_count, dtype=np.int64))
-        different = int(np.count_nonzero(ids[places] != there[alive]))
-        if different:
-            return f"{different} of the {run.live_count} rows from fragment {source.fragment_id} are other rows in the output"
-    return None
+    except Unplaced as error:
+        yield Finding("error", name, str(error), RESTORE)
+        return
+    different = int(np.count_nonzero(ids[places] != there[alive]))
+    if different:
+        wrong = f"{different} of the {run.live_count} rows from fragment {source.fragment_id} are other rows in the output"
+        yield Finding("error", name, wrong, RESTORE)
 
 
 def _row_ids(catalog: Catalog, engine: Engine, fragment: Fragment) -> NDArray[Any]:

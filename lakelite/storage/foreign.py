@@ -98,6 +98,11 @@ class Frames:
         return opened
 
     @property
+    def opened(self) -> frozenset[str]:
+        """The names, folded, of those that the statement has used."""
+        return frozenset(self._opened)
+
+    @property
     def are_lazy(self) -> bool:
         """Whether one of the tables that were opened is computed when it is read, and may be another one then."""
         return any(_is_one(opened, _LAZY) for _, opened in self._opened.values())

@@ -7,7 +7,7 @@ A condition that would have failed on a row that is not read fails no more: noth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +15,13 @@ import duckdb
 
 from lakelite.contents import TableState
 from lakelite.language import statements as st
-from lakelite.language.analyse import is_volatile, keeps_any_rows
 from lakelite.language.equalities import Side, equalities
-from lakelite.model import Column, Constraint, Fragment, fold, quote
+from lakelite.language.repeatable import dotted, repeats
+from lakelite.model import DATABASE, MAIN_SCHEMA, Column, Constraint, Fragment, fold, quote
 from lakelite.storage.relations import relation
 from lakelite.storage.statistics import INTEGERS, holding_any
 from lakelite.transaction import changes as ch
-from lakelite.transaction import key_lookup
+from lakelite.transaction import key_lookup, views
 from lakelite.transaction.execution import Call, Execution
 from lakelite.transaction.source import Reads, execute, render, used_values
 
@@ -99,8 +99,8 @@ class Change:
 def with_partner(execution: Execution, work: ch.Work, state: TableState, chosen: list[Fragment], change: Change) -> list[Fragment]:
     """Those of the chosen fragments in which a row may match one of the sources.
 
-    A source is asked for its values apart from the others, and then read once more with the statement: not if that may give other rows,
-    and not if it costs more than it can save.
+    A source is asked for its values apart from the others, and then read once more with the statement: only if that is sure to give the
+    same rows, and not if it costs more than it can save.
     """
     if len(chosen) < _FEW_FRAGMENTS or sum(f.row_count for f in chosen) < FEW_ROWS or not _may_be_asked(execution, work, chosen, change):
         return chosen
@@ -125,9 +125,25 @@ def _may_be_asked(execution: Execution, work: ch.Work, chosen: Iterable[Fragment
     tables = [work.namespace.by_id[t] for t in change.reads.tables if t in work.namespace.by_id]
     if sum(_bytes(execution.state(work, table).fragments.values()) for table in tables) > _bytes(chosen):
         return False
-    texts = [change.ctes, render(execution, work, change.sources.sql, change.call), *execution.texts_within(change.reads.tables)]
-    texts += [one.text for one in execution.temporaries.by_name.values() if one.is_view]
-    return not execution.engine.frames.are_lazy and not any(is_volatile(text) or keeps_any_rows(text) for text in texts)
+    texts = [f"{change.ctes} SELECT * FROM {render(execution, work, change.sources.sql, change.call)}"]
+    texts += [*execution.texts_within(change.reads.tables), *(one.text for one in execution.temporaries.by_name.values() if one.is_view)]
+    known = frozenset(_names(execution, work, change))
+    return not execution.engine.frames.are_lazy and all(repeats(text, known) for text in texts)
+
+
+def _names(execution: Execution, work: ch.Work, change: Change) -> Iterator[tuple[str, ...]]:
+    """What can be called by name and stays the same: tables and views, past versions of tables, and the caller's variables."""
+    for table in work.namespace.tables.values():
+        schema, name = fold(table.schema_name), fold(table.name)
+        yield from ((name,), (schema, name), (DATABASE, schema, name))
+    for name in execution.temporaries.by_name:
+        yield from ((name,), (MAIN_SCHEMA, name), ("temp", name))
+    yield from ((name,) for name in execution.engine.frames.opened)
+    for hole in change.sources.sql.parts:
+        if isinstance(hole, st.TimeTravel):
+            shown, relation = views.past(execution, hole, change.call)
+            if relation.view is None:
+                yield dotted(shown)
 
 
 def _columns(execution: Execution, items: Mapping[str, str], change: Change) -> dict[str, list[str]]:

@@ -137,4 +137,13 @@ FROM (SELECT 'fragment_lives' AS name, fragment_id, table_id FROM fragment_lives
 JOIN fragments f ON f.fragment_id = o.fragment_id WHERE o.table_id <> f.table_id
 UNION ALL
 SELECT 'snapshot ' || s.snapshot_id, 'its branch ' || s.branch_id || ' is not there' FROM snapshots s
-WHERE NOT EXISTS (SELECT 1 FROM branches b WHERE b.branch_id = s.branch_id);
+WHERE NOT EXISTS (SELECT 1 FROM branches b WHERE b.branch_id = s.branch_id)
+UNION ALL
+SELECT 'branch main', 'there is none of this name and number, which every lake has'
+WHERE NOT EXISTS (SELECT 1 FROM branches WHERE branch_id = 1 AND name = 'main' AND dropped_snapshot_id IS NULL)
+UNION ALL
+SELECT 'schema main', 'branch ' || b.name || ' has none of this name and number, which every branch has'
+FROM branches b
+WHERE b.dropped_snapshot_id IS NULL AND NOT EXISTS
+      (SELECT 1 FROM schemas s JOIN schema_lives l ON l.schema_id = s.schema_id
+       WHERE s.name = 'main' AND s.schema_id = 1 AND l.branch_id = b.branch_id AND l.end_snapshot_id IS NULL);

@@ -213,6 +213,7 @@ EXACT = {
 def test_what_arrow_would_round_is_shown_exactly(cells: Cells) -> None:
     result = cells("%%lake\nSELECT " + ", ".join(f"{sql} AS c{i}" for i, sql in enumerate(EXACT)))
     html = result._repr_html_()
+    assert '<table class="tex2jax_ignore mathjax_ignore">' in html  # or $…$ in a value would be set as a formula
     for shown in EXACT.values():
         assert f">{shown.replace(chr(39), '&#x27;')}<" in html, shown
     direct = cells["lake"].connection.execute("SELECT sum(amount) AS total FROM stock").to_arrow()

@@ -179,8 +179,9 @@ def test_what_a_killed_one_leaves_is_no_lake(con: lakelite.Connection, tmp_path:
         process.kill()
     with pytest.raises(lakelite.CannotOpen):
         lakelite.connect(tmp_path / "copy")
-    with pytest.raises(lakelite.OperationalError, match="not an empty directory"):
+    with pytest.raises(lakelite.OperationalError, match="not an empty directory") as caught:
         con.execute("BACKUP TO ?", [tmp_path / "copy"])
+    assert "killed: then the directory may be removed" in str(caught.value.hint)
     con.execute("VACUUM RETAIN 0 HOURS")
     con.execute("BACKUP TO ?", [tmp_path / "other"])
 
@@ -215,3 +216,72 @@ def test_a_read_only_connection_may_and_modes_stay(tmp_path: Path) -> None:
     with lakelite.connect(tmp_path / "lake", read_only=True) as con:
         con.execute("BACKUP LAKE TO ?", [str(tmp_path / "a" / "b")])
     assert (tmp_path / "a" / "b").stat().st_mode & 0o777 == 0o700
+
+
+def test_of_two_at_one_place_one_is_whole(con: lakelite.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    claimed = backup._claim
+    with lakelite.connect(tmp_path / "lake", autocommit=True) as other:
+
+        def second(*arguments: Any, **options: Any) -> None:
+            monkeypatch.setattr(backup, "_claim", claimed)
+            other.execute("BACKUP TO ?", [tmp_path / "copy"])
+            claimed(*arguments, **options)
+
+        monkeypatch.setattr(backup, "_claim", second)  # behind the look at whether it is empty
+        with pytest.raises(lakelite.OperationalError, match="not an empty directory"):
+            con.execute("BACKUP TO ?", [tmp_path / "copy"])
+    with lakelite.connect(tmp_path / "copy", create=False) as copy:
+        assert copy.execute("CHECK LAKE").fetchall() == []
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_failure_at_any_directory_leaves_nothing(con: lakelite.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
+    (tmp_path / "some").mkdir()
+    if there:
+        (tmp_path / "some" / "where" / "copy").mkdir(parents=True)
+    synced, failures = backup.files.fsync_directory, 0
+    for at in range(100):
+        count = iter(range(1000))
+
+        def fsync(path: Path, at: int = at, count: Any = count) -> None:
+            if next(count) == at:
+                raise OSError(28, "No space left on device", str(path))
+            synced(path)
+
+        monkeypatch.setattr(backup.files, "fsync_directory", fsync)
+        try:
+            con.execute("BACKUP TO ?", [tmp_path / "some" / "where" / "copy"])
+            break
+        except lakelite.OperationalError as error:
+            failures += "disk is full" in str(error)
+        assert sorted((tmp_path / "some").rglob("*")) == ([tmp_path / "some/where", tmp_path / "some/where/copy"] if there else [])
+    assert failures == at >= 3
+
+
+def test_a_private_lake_goes_to_no_open_directory(tmp_path: Path) -> None:
+    lakelite.connect(tmp_path / "lake").close()
+    (tmp_path / "open").mkdir()
+    os.chmod(tmp_path / "open", 0o755)
+    os.chmod(tmp_path / "lake", 0o700)
+    with lakelite.connect(tmp_path / "lake") as con:
+        with pytest.raises(lakelite.OperationalError, match="others may look into") as caught:
+            con.execute("BACKUP TO ?", [tmp_path / "open"])
+        assert "chmod 700" in str(caught.value.hint)
+        os.chmod(tmp_path / "open", 0o700)
+        con.execute("BACKUP TO ?", [tmp_path / "open"])
+
+
+@pytest.mark.parametrize("statement", ["BACKUP TO", "EXPORT DATABASE", "IMPORT DATABASE"])
+def test_what_is_no_directory_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    with lakelite.connect("lake", autocommit=True) as con:
+        for path in ("s3://bucket/x", "FILE:///tmp/x", "file:x", "gs://b"):
+            with pytest.raises(lakelite.NotSupportedError, match="address"):
+                con.execute(f"{statement} '{path}'")
+        for path in ("  ", "\t"):
+            with pytest.raises(lakelite.ProgrammingError, match="path"):
+                con.execute(f"{statement} ?", [path])
+        if statement != "IMPORT DATABASE":
+            con.execute(f"{statement} '~/x'")
+    assert sorted(path.name for path in tmp_path.iterdir()) == (["lake"] if statement == "IMPORT DATABASE" else ["home", "lake"])

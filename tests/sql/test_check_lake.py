@@ -9,10 +9,12 @@ import struct
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import lakelite
+from lakelite.maintenance import check as check_module
 
 
 @pytest.fixture(scope="module")
@@ -451,3 +453,36 @@ def test_where_a_repair_is_refused(path: Path) -> None:
         con.pinned_version = None
         assert con.execute("CHECK LAKE REPAIR").fetchall() == []
     assert not (path / "quarantine").exists()
+
+
+@pytest.mark.parametrize("step", ["_of_fragment", "_of_compositions", "_row_ids"])
+def test_what_vacuum_removes_meanwhile_is_no_finding(path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    done = getattr(check_module, step)
+    calls = iter(range(1000))
+    with lakelite.connect(path, autocommit=True) as con, lakelite.connect(path, autocommit=True) as other:
+
+        def meanwhile(*arguments: Any) -> Any:
+            if next(calls) == (step == "_row_ids"):  # where it is the output's turn first, then the first source's
+                assert other.execute("VACUUM RETAIN 0 HOURS").fetchall()[0][3] > 0
+            return done(*arguments)
+
+        monkeypatch.setattr(check_module, step, meanwhile)
+        assert con.execute("CHECK LAKE").fetchall() == []
+        assert next(calls) > (step == "_row_ids")
+
+
+@pytest.mark.parametrize(
+    ("statement", "name"),
+    [
+        ("DELETE FROM branches WHERE branch_id = 1", "branch main"),
+        ("UPDATE branches SET branch_id = 7 WHERE branch_id = 1", "branch main"),
+        ("UPDATE branches SET name = 'mian' WHERE branch_id = 1", "branch main"),
+        ("UPDATE branches SET dropped_snapshot_id = 2 WHERE branch_id = 1", "branch main"),
+        ("UPDATE schemas SET name = 'mian' WHERE schema_id = 1", "schema main"),
+    ],
+)
+def test_what_every_lake_has(path: Path, statement: str, name: str) -> None:
+    edit(path, statement)
+    with lakelite.connect(path, autocommit=True) as con:
+        assert any(row[:2] == ("error", name) and "none of this name and number" in row[2] for row in con.execute("CHECK LAKE").fetchall())
+        con.execute("CHECK LAKE REPAIR")

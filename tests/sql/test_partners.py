@@ -184,6 +184,21 @@ def test_what_may_give_other_rows_is_read_once(lake: Any, files: Callable[[str],
     assert files("DELETE FROM t USING often WHERE t.k = often.k") == 4
 
 
+def test_sources_whose_second_reading_is_another(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.execute("CREATE VIEW one AS SELECT first(k) AS k FROM s; CREATE TABLE many AS SELECT unnest([5, 105]) AS k")
+    lake.execute("CREATE OR REPLACE VIEW always AS FROM many")
+    version = lake.execute("SELECT max(snapshot_id) FROM lake.snapshots").fetchone()[0]
+    sources = ("(SELECT any_value(k) AS k FROM t GROUP BY l HAVING count(*) > 10)", "(SELECT DISTINCT ON (l) k FROM s)", "one", f"one AT (VERSION => {version})",
+               "(SELECT k FROM s QUALIFY row_number() OVER (PARTITION BY l) = 1)", "(SELECT unnest(list(k)) AS k FROM s)")  # fmt: skip
+    with monkeypatch.context() as patch:  # whatever is read apart gives nothing, where the statement finds rows
+        patch.setattr(merge_target, "_narrowed_by_query", lambda *_: [])
+        for source in sources:
+            lake.execute("BEGIN")
+            assert lake.execute(f"UPDATE t SET v = -1 FROM {source} AS z WHERE t.k = z.k").rowcount > 0, source
+            lake.execute("ROLLBACK")
+        assert lake.execute("DELETE FROM t USING always AS z WHERE t.k = z.k").rowcount == 0  # which is read twice
+
+
 def test_a_parameter_a_cte_and_what_the_caller_has(lake: Any) -> None:
     rows = duckdb.sql("SELECT 5 AS k, 'l2' AS l").to_arrow_table()
     assert rows is not None

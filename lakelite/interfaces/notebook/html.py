@@ -51,7 +51,7 @@ class Shown:
 def page(shown: Shown) -> str:
     """The table, in a region that scrolls, with its style."""
     return (
-        f'{STYLE}\n<div class="lakelite" role="region" aria-label="result" tabindex="0">\n<table>\n'
+        f'{STYLE}\n<div class="lakelite" role="region" aria-label="result" tabindex="0">\n<table class="tex2jax_ignore mathjax_ignore">\n'
         f"<caption>{text(_caption(shown), many=True)}</caption>\n"
         f"<thead><tr>{''.join(_headings(shown))}</tr></thead>\n<tbody>\n{''.join(_body(shown))}</tbody>\n</table>\n</div>"
     )
