@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 
 from lakelite.language.constraints import with_ids
 from lakelite.model import Column, Field, Table, fold
-from lakelite.storage.fields import differ_in_fields, dropped_fields
+from lakelite.storage.fields import dropped_fields, is_descendant
 from lakelite.storage.widening import is_widening
 
 _T = TypeVar("_T")
@@ -145,11 +145,10 @@ def can_read(base: Table | None, side: Table, made: Table, *, is_replaced: bool,
 
 
 def converted(side: Table, made: Table) -> dict[int, Column]:
-    """The columns of `made`, by field id, that `side` has under another one: as it has them. They differ in fields inside, and are read by name."""
+    """The columns of `made`, by field id, that `side` has under another one, of which they differ in fields inside: as it has them."""
     has, wanted = {c.field_id for c in side.columns}, {c.field_id for c in made.columns}
-    named = {fold(c.name): c for c in side.columns if c.field_id not in wanted}
-    found = {c.field_id: (named.get(fold(c.name)), c) for c in made.columns if c.field_id not in has}
-    return {k: old for k, (old, new) in found.items() if old is not None and differ_in_fields(old.type, new.type)}
+    others = [c for c in side.columns if c.field_id not in wanted]
+    return {new.field_id: old for new in made.columns if new.field_id not in has for old in others if is_descendant(new, old)}
 
 
 def is_replaced(base: Table | None, side: Table, kinds: frozenset[str]) -> bool:
@@ -160,10 +159,10 @@ def is_replaced(base: Table | None, side: Table, kinds: frozenset[str]) -> bool:
 
 def lost(base: Table, side: Table, made: Table, by_name: Mapping[int, Column]) -> list[tuple[Column, str]]:
     """The columns, as `side` has them, that base had, and that are not, or not whole, in `made`; with the type of what is lost of each."""
-    known, wanted, kinds = _fields(base).keys(), _fields(made).keys(), {c.field_id: c.type for c in made.columns}
-    become = {old.field_id: kinds[k] for k, old in by_name.items()}
+    known, wanted = _fields(base).keys(), _fields(made).keys()
+    become = {by_name[c.field_id].field_id: c for c in made.columns if c.field_id in by_name}
     gone = [c for c in side.columns if {f.field_id for f in _within(c.stored)} & known - wanted]
-    types = ((c, dropped_fields(c.type, become[c.field_id]) if c.field_id in become else c.type) for c in gone)
+    types = ((c, dropped_fields(c, become[c.field_id]) if c.field_id in become else c.type) for c in gone)
     return [(c, kind) for c, kind in types if kind is not None]
 
 
