@@ -2,7 +2,8 @@
 
 Columns go by field id, so that most changes are metadata only: rows that lack an added column have its `initial` value, a dropped one is
 not read, a widened one is cast as it is read. Where stored values have to be others, all rows are written anew, with their row ids and in
-their order, and the column gets a new field id; fields inside of it that are there still keep theirs. What a new NOT NULL promises is validated against the rows there are.
+their order, and the column gets a new field id; fields inside of it that are there still keep theirs. What a new NOT NULL promises is validated
+against the rows there are.
 """
 
 from __future__ import annotations

@@ -199,6 +199,71 @@ def test_a_column_of_the_same_name_is_not_the_same_column(con: Any) -> None:
     assert rows(con, ours) == rows(con, kept)
 
 
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize(
+    ("change", "dropped"),
+    [
+        ("ALTER TABLE t ALTER v TYPE VARCHAR", "ALTER TABLE t DROP COLUMN v"),
+        ("ALTER TABLE t ADD COLUMN s.z INTEGER", "ALTER TABLE t DROP COLUMN s"),
+        ("ALTER TABLE t RENAME COLUMN s TO u; ALTER TABLE t RENAME COLUMN u.a TO aa", "ALTER TABLE t DROP COLUMN s"),
+        ("ALTER TABLE t ALTER v TYPE BIGINT", "ALTER TABLE t DROP COLUMN v"),
+    ],
+)
+def test_a_column_that_one_dropped_and_the_other_made_anew(con: Any, change: str, dropped: str, there: bool) -> None:
+    one, other, kept, gone = branches(con, one=change, other=dropped, kept=change, gone=dropped)
+    theirs, ours = (one, other) if there else (other, one)
+    con.execute(f"USE BRANCH {ours}")
+    assert "changed on both branches" in refused(con, theirs)
+    con.execute(f"CREATE BRANCH {ours}_2; MERGE BRANCH {theirs} ON CONFLICT THEIRS")
+    assert rows(con, ours) == rows(con, kept if there else gone)
+    con.execute(f"USE BRANCH {ours}_2; MERGE BRANCH {theirs} ON CONFLICT OURS")
+    assert rows(con, f"{ours}_2") == rows(con, gone if there else kept)
+    assert con.execute("CHECK LAKE").fetchall() == []
+
+
+def test_what_both_did_to_fields_alike_is_no_conflict(con: Any) -> None:
+    alter = "ALTER TABLE t RENAME COLUMN s.a TO aa; ALTER TABLE t DROP COLUMN s.b"
+    ours, theirs = branches(con, ours=f"{alter}; UPDATE t SET v = 5 WHERE k = 1", theirs=f"{alter}; UPDATE t SET v = 6 WHERE k = 2")
+    con.execute(f"USE BRANCH {ours}; MERGE BRANCH {theirs}")
+    assert [(row[1]["aa"], row[2]) for row in rows(con, ours)[:3]] == [(0, 0), (1, 5), (2, 6)]
+    con.execute(f"USE BRANCH {theirs}; UPDATE t SET v = 7 WHERE k = 3; MERGE BRANCH {ours}; USE BRANCH {ours}; MERGE BRANCH {theirs}")
+    assert rows(con, ours) == rows(con, theirs)
+    assert [row[2] for row in rows(con, ours)[:4]] == [0, 5, 6, 7]
+
+
+def test_a_default_against_another_type(con: Any) -> None:
+    ours, theirs = branches(con, ours="ALTER TABLE t ALTER v SET DEFAULT 5", theirs="ALTER TABLE t ALTER v TYPE VARCHAR")
+    con.execute(f"USE BRANCH {ours}")
+    assert refused(con, theirs)
+    con.execute(f"CREATE BRANCH {ours}_2; MERGE BRANCH {theirs} ON CONFLICT OURS")
+    assert "v INTEGER DEFAULT (5)" in con.execute("SHOW CREATE TABLE t").fetchall()[0][0]
+    assert [row[2] for row in rows(con, ours)] == [0, 1, 2, 3, 4, 6]
+    con.execute(f"USE BRANCH {ours}_2; MERGE BRANCH {theirs} ON CONFLICT THEIRS")
+    assert [row[2] for row in rows(con, f"{ours}_2")] == ["0", "1", "2", "3", "4", "6"]
+
+
+@pytest.mark.parametrize(
+    ("both", "mode", "outcome"),
+    [
+        (("COMMENT ON TABLE t IS 'ours'", "COMMENT ON TABLE t IS 'theirs'"), "THEIRS", ["k", "s", "v", "m", "n"]),
+        (("ALTER TABLE t RENAME v TO v1", "ALTER TABLE t RENAME v TO v2"), "OURS", ["k", "s", "v1", "n", "m"]),
+        (("ALTER TABLE t RENAME v TO v1", "ALTER TABLE t RENAME v TO v2"), "THEIRS", ["k", "s", "v2", "m", "n"]),
+        (("ALTER TABLE t ALTER v SET DEFAULT 5", "ALTER TABLE t ALTER v SET DEFAULT 6"), "OURS", ["k", "s", "v", "n", "m"]),
+        (("ALTER TABLE t DROP COLUMN v", "UPDATE t SET v = 9 WHERE k = 1"), "OURS", ["k", "s", "n", "m"]),
+    ],
+)
+def test_a_conflict_decides_the_parts_that_both_changed(con: Any, both: tuple[str, str], mode: str, outcome: list[str]) -> None:
+    """What each of them did beside that is there, with its values."""
+    added = "ALTER TABLE t ADD COLUMN {0} INTEGER; UPDATE t SET {0} = k * 10 WHERE k = {1}"
+    ours, theirs = branches(con, ours=f"{both[0]}; {added.format('n', 2)}", theirs=f"{both[1]}; {added.format('m', 4)}")
+    con.execute(f"USE BRANCH {ours}")
+    assert refused(con, theirs)
+    con.execute(f"MERGE BRANCH {theirs} ON CONFLICT {mode}")
+    assert [row[0] for row in con.execute("DESCRIBE t").fetchall()] == outcome
+    assert con.execute("SELECT k, n, m FROM t WHERE n IS NOT NULL OR m IS NOT NULL ORDER BY k").fetchall() == [(2, 20, None), (4, None, 40)]
+    assert con.execute(f"MERGE BRANCH {theirs}").fetchall() == []
+
+
 def column(kind: str, ids: int = 100) -> Column:
     numbers = count(ids)
     return Column("c", kind, types.stored_tree(kind, "c", lambda: next(numbers)))
