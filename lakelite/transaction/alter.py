@@ -2,7 +2,8 @@
 
 Columns go by field id, so that most changes are metadata only: rows that lack an added column have its `initial` value, a dropped one is
 not read, a widened one is cast as it is read. Where stored values have to be others, all rows are written anew, with their row ids and in
-their order, and the column gets a new field id. What a new NOT NULL promises is validated against the rows there are.
+their order, and the column gets a new field id; fields inside of it that are there still keep theirs. What a new NOT NULL promises is validated
+against the rows there are.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from lakelite.language import statements as st
 from lakelite.language.parse import is_volatile
 from lakelite.model import ROW_ID_COLUMN, Column, Constraint, Table, fold, literal, quote
 from lakelite.storage import fragment as fragments
+from lakelite.storage.fields import inherited
 from lakelite.storage.widening import is_widening
 from lakelite.transaction import alter_constraints, define, describe, redefinition, tuning
 from lakelite.transaction import changes as ch
@@ -185,6 +187,8 @@ def _widened(execution: Execution, old: Column, kind: str) -> Column:
 def _retyped(execution: Execution, work: ch.Work, table: Table, operation: st.AlterTable, index: int, described: define.ColumnText) -> ch.Work:
     old = table.columns[index]
     column = replace(define.with_ids(execution, [described], None)[0], nullable=old.nullable, comment=old.comment)
+    if operation.using is None:
+        column = inherited(column, old, renamed=operation.what == "rename")
     new = replace(table, columns=(*table.columns[:index], column, *table.columns[index + 1 :]))
     if len(operation.path) > 1:
         return _rewritten(execution, work, table, new, {column.field_id: quote(old.name)}, first=operation.change)

@@ -204,12 +204,17 @@ class _Merge:
     # Tables that both have.
 
     def _settled(self, base: Table | None, theirs: Table, ours: Table) -> Plan:
-        """What becomes of the table; on a conflict about its definition, rows that cannot be read under the one that wins go with it."""
-        made = definition.merged(base, theirs, ours)
+        """What becomes of the table. On a conflict about its definition, the side that wins decides the parts that both changed; where rows cannot be
+        read under what that comes to, its definition is the outcome, and its rows too."""
+        ways: tuple[tuple[definition.Wins, Table, Side], ...] = (("theirs", theirs, self.sides.theirs), ("ours", ours, self.sides.ours))
+        replaced = [name for name, table, side in ways if self._is_replaced(base, table, side)]
+        made = definition.merged(base, theirs, ours, replaced)
         why = definition.both_added(base, theirs, ours) if made is None else self._torn_by(base, theirs, ours, made)
         if made is None or why is not None:
-            wins = self._is_torn(ours, why or _DEFINITIONS)
-            made = theirs if wins else ours
+            wins: definition.Wins = "theirs" if self._is_torn(ours, why or _DEFINITIONS) else "ours"
+            parts = definition.merged(base, theirs, ours, replaced, wins)
+            fits = parts is not None and self._torn_by(base, theirs, ours, parts, wins) is None
+            made = parts if parts is not None and fits else theirs if wins == "theirs" else ours
         here, there = self._reading(base, ours, made, self.sides.theirs, theirs), self._reading(base, theirs, made, self.sides.ours, ours)
         if here == "as it is":
             by_name = definition.converted(theirs, made).keys() if there == "by name" else ()
@@ -219,14 +224,18 @@ class _Merge:
 
     def _reading(self, base: Table | None, table: Table, made: Table, side: Side, other: Table) -> Reading:
         """How the rows of one side, which has `table`, can be read as of `made`, given what the other `side` did to its `other`."""
-        is_replaced = definition.is_replaced(base, other, side.kinds.get(table.table_id, frozenset()))
+        is_replaced = self._is_replaced(base, other, side)
         if definition.can_read(base, table, made, is_replaced=is_replaced):
             return "as it is"
         by_name = definition.converted(table, made)
         return "by name" if is_replaced and definition.can_read(base, table, made, is_replaced=True, by_name=by_name) else "not"
 
-    def _torn_by(self, base: Table | None, theirs: Table, ours: Table, made: Table) -> str | None:
-        """Why changed rows of one side do not go together with what the other side did to the definition."""
+    def _is_replaced(self, base: Table | None, table: Table, side: Side) -> bool:
+        return definition.is_replaced(base, table, side.kinds.get(table.table_id, frozenset()))
+
+    def _torn_by(self, base: Table | None, theirs: Table, ours: Table, made: Table, wins: definition.Wins | None = None) -> str | None:
+        """Why changed rows of one side do not go together with what the other side did to the definition. Where one side `wins`, values of the
+        other one in what it dropped are no reason."""
         ways = ((self.sides.theirs, theirs, self.sides.ours, ours), (self.sides.ours, ours, self.sides.theirs, theirs))
         readings = [self._reading(base, table, made, other_side, other) for _, table, other_side, other in ways]
         for (side, table, _, _), reading in zip(ways, readings, strict=True):
@@ -234,6 +243,8 @@ class _Merge:
             if is_lost and merge_sides.has_changed(self.execution, side, table.table_id):
                 return "its rows were written anew, and changed on the other branch"
         for (side, table, _, _), reading, view in zip(ways, readings, (self.sides.head, self.execution.view), strict=True):
+            if wins is not None and side is not getattr(self.sides, wins):
+                continue
             by_name = definition.converted(table, made) if reading == "by name" else {}
             lost = [] if base is None else definition.lost(base, table, made, by_name)
             if base is not None and lost and self._are_updated(lost, base, view.state(table), side):

@@ -12,10 +12,13 @@ from typing import Literal, TypeVar
 
 from lakelite.language.constraints import with_ids
 from lakelite.model import Column, Field, Table, fold
-from lakelite.storage.fields import differ_in_fields, dropped_fields
+from lakelite.storage.fields import dropped_fields, is_descendant
 from lakelite.storage.widening import is_widening
 
 _T = TypeVar("_T")
+Wins = Literal["theirs", "ours"]
+_Columns = tuple[Mapping[int, Column], bool]
+"""Those of a side, and whether it put columns in the place of others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +34,20 @@ class Plan:
     by_name: Collection[int] = ()
 
 
-def merged(base: Table | None, theirs: Table, ours: Table) -> Table | None:
-    """The definition that both come to, each part of it as the one has it that changed it; None: they changed it in ways that do not go together."""
+def merged(base: Table | None, theirs: Table, ours: Table, replaced: Collection[Wins], wins: Wins | None = None) -> Table | None:
+    """The definition that both come to, each part of it as the one has it that changed it; None: they changed it in ways that do not go together.
+    A part that both changed, and not alike, is as the side that `wins` has it. `replaced`: the sides that put columns in the place of others."""
     if theirs in (base, ours):
         return ours
     if base is None or ours == base:
         return theirs
     try:
-        schema_id, schema_name, name = _one_of(_placed(base), _placed(theirs), _placed(ours))
+        schema_id, schema_name, name = _one_of(_placed(base), _placed(theirs), _placed(ours), wins)
         made = replace(
             ours, schema_id=schema_id, schema_name=schema_name, name=name,
-            columns=_columns(base, theirs, ours), constraints=_set_of(base.constraints, theirs.constraints, ours.constraints),
-            view=_one_of(base.view, theirs.view, ours.view), comment=_one_of(base.comment, theirs.comment, ours.comment),
-            options=_options(base, theirs, ours), partitioning=_one_of(base.partitioning, theirs.partitioning, ours.partitioning),
+            columns=_columns(base, theirs, ours, replaced, wins), constraints=_set_of(base.constraints, theirs.constraints, ours.constraints),
+            view=_one_of(base.view, theirs.view, ours.view, wins), comment=_one_of(base.comment, theirs.comment, ours.comment, wins),
+            options=_options(base, theirs, ours, wins), partitioning=_one_of(base.partitioning, theirs.partitioning, ours.partitioning, wins),
         )  # fmt: skip
     except _Unlike:
         return None
@@ -54,13 +58,15 @@ class _Unlike(Exception):
     """Both changed it, and not alike."""
 
 
-def _one_of(base: _T, theirs: _T, ours: _T) -> _T:
-    """The one that was changed."""
+def _one_of(base: _T, theirs: _T, ours: _T, wins: Wins | None) -> _T:
+    """The one that was changed, or the one that wins."""
     if theirs in (base, ours):
         return ours
-    if ours == base:
+    if ours == base or wins == "theirs":
         return theirs
-    raise _Unlike
+    if wins is None:
+        raise _Unlike
+    return ours
 
 
 def _set_of(base: Collection[_T], theirs: Collection[_T], ours: Collection[_T]) -> tuple[_T, ...]:
@@ -72,42 +78,67 @@ def _placed(table: Table) -> tuple[int, str, str]:
     return table.schema_id, table.schema_name, table.name
 
 
-def _options(base: Table, theirs: Table, ours: Table) -> tuple[tuple[str, str], ...]:
+def _options(base: Table, theirs: Table, ours: Table, wins: Wins | None) -> tuple[tuple[str, str], ...]:
     sides = [dict(table.options) for table in (base, theirs, ours)]
-    values = ((name, _one_of(*(side.get(name) for side in sides))) for name in sorted(frozenset[str]().union(*sides)))
+    was, there, here = sides
+    values = ((name, _one_of(was.get(name), there.get(name), here.get(name), wins)) for name in sorted(frozenset[str]().union(*sides)))
     return tuple((name, value) for name, value in values if value is not None)
 
 
-def _columns(base: Table, theirs: Table, ours: Table) -> tuple[Column, ...]:
+def _columns(base: Table, theirs: Table, ours: Table, replaced: Collection[Wins], wins: Wins | None) -> tuple[Column, ...]:
     before, there, here = ({c.field_id: c for c in table.columns} for table in (base, theirs, ours))
-    if any(before[k] != (there.get(k) or here.get(k) or before[k]) for k in before.keys() - (there.keys() & here.keys())):
-        raise _Unlike  # dropped by one, changed by the other
-    dropped = before.keys() - (there.keys() & here.keys())
-    ids = [k for k in _order(before, there, here) if k not in dropped]
-    return tuple(_column(before.get(k), there[k], here[k]) if k in there and k in here else (there.get(k) or here[k]) for k in ids)
+    left = _left_out(before, (there, "theirs" in replaced), (here, "ours" in replaced), wins)
+    theirs_kept, ours_kept = ({k: c for k, c in side.items() if k in before or k not in left} for side in (there, here))
+    ids = [k for k in _order(before, theirs_kept, ours_kept, wins) if k not in left]
+    return tuple(_column(before.get(k), there[k], here[k], wins) if k in there and k in here else (there.get(k) or here[k]) for k in ids)
 
 
-def _order(before: Mapping[int, Column], there: Mapping[int, Column], here: Mapping[int, Column]) -> Sequence[int]:
+def _left_out(before: Mapping[int, Column], there: _Columns, here: _Columns, wins: Wins | None) -> Collection[int]:
+    """The columns that go: that one of both has no more, or has another one in the place of."""
+    left = set[int]()
+    for k in before.keys() - (there[0].keys() & here[0].keys()):
+        heirs = [_heir(before[k], before, *side) for side in (there, here)]
+        chosen = _one_of(before[k], heirs[1] if _are_alike(*heirs) else heirs[0], heirs[1], wins)
+        left |= {k, *(heir.field_id for heir in heirs if heir is not None)} - ({chosen.field_id} if chosen is not None else set())
+    return left
+
+
+def _heir(column: Column, before: Mapping[int, Column], side: Mapping[int, Column], is_replaced: bool) -> Column | None:
+    """The column as a side has it, or the one that this side put in its place: made of it, or of its name (else that is one that was added)."""
+    others = [c for k, c in side.items() if k not in before]
+    made_of = next((c for c in others if is_descendant(c, column)), None)
+    return side.get(column.field_id) or made_of or next((c for c in others if is_replaced and fold(c.name) == fold(column.name)), None)
+
+
+def _are_alike(theirs: Column | None, ours: Column | None) -> bool:
+    """Whether both made the same of a column: only the values tell them apart."""
+    if theirs is None or ours is None or not is_descendant(theirs, ours):
+        return False
+    return replace(theirs, stored=replace(theirs.stored, field_id=ours.field_id)) == ours
+
+
+def _order(before: Mapping[int, Column], there: Mapping[int, Column], here: Mapping[int, Column], wins: Wins | None) -> Sequence[int]:
     """The columns as the one has them that put them in another order, or put others between them; those that the other one added are behind,
-    or in the place of one of that name which it dropped."""
-    if list(there) == list(before) or list(here) == list(before):
+    or in the place of one of that name which it dropped. Where one `wins`, as that one has them."""
+    if wins is None and (list(there) == list(before) or list(here) == list(before)):
         return list(here if list(there) == list(before) else there)
     common = before.keys() & there.keys() & here.keys()
-    orders = [[k for k in side if k in common] for side in (before, there, here)]
-    first, second = (here, there) if _one_of(*orders) == orders[2] else (there, here)
+    known, theirs, ours = ([k for k in side if k in common] for side in (before, there, here))
+    first, second = (here, there) if wins == "ours" or (wins is None and _one_of(known, theirs, ours, None) == ours) else (there, here)
     added = {fold(c.name): k for k, c in second.items() if k not in before and k not in first}
     places = [added.pop(fold(c.name), k) if k not in second and k in before else k for k, c in first.items()]
     return [*places, *added.values()]
 
 
-def _column(base: Column | None, theirs: Column, ours: Column) -> Column:
+def _column(base: Column | None, theirs: Column, ours: Column, wins: Wins | None) -> Column:
     if base is None:
-        return _one_of(None, theirs, ours) or ours
-    name = _one_of(base.name, theirs.name, ours.name)
-    kind, stored = _one_of(*((c.type, replace(c.stored, name="")) for c in (base, theirs, ours)))
+        return _one_of(None, theirs, ours, wins) or ours
+    name = _one_of(base.name, theirs.name, ours.name, wins)
+    was, there, here = ((c.type, replace(c.stored, name="")) for c in (base, theirs, ours))
+    kind, stored = _one_of(was, there, here, wins)
     return replace(
-        ours, name=name, type=kind, stored=replace(stored, name=name), nullable=_one_of(base.nullable, theirs.nullable, ours.nullable),
-        default=_one_of(base.default, theirs.default, ours.default), comment=_one_of(base.comment, theirs.comment, ours.comment),
+        ours, name=name, type=kind, stored=replace(stored, name=name), nullable=_one_of(base.nullable, theirs.nullable, ours.nullable, wins),
+        default=_one_of(base.default, theirs.default, ours.default, wins), comment=_one_of(base.comment, theirs.comment, ours.comment, wins),
     )  # fmt: skip
 
 
@@ -145,11 +176,10 @@ def can_read(base: Table | None, side: Table, made: Table, *, is_replaced: bool,
 
 
 def converted(side: Table, made: Table) -> dict[int, Column]:
-    """The columns of `made`, by field id, that `side` has under another one: as it has them. They differ in fields inside, and are read by name."""
+    """The columns of `made`, by field id, that `side` has under another one, of which they differ in fields inside: as it has them."""
     has, wanted = {c.field_id for c in side.columns}, {c.field_id for c in made.columns}
-    named = {fold(c.name): c for c in side.columns if c.field_id not in wanted}
-    found = {c.field_id: (named.get(fold(c.name)), c) for c in made.columns if c.field_id not in has}
-    return {k: old for k, (old, new) in found.items() if old is not None and differ_in_fields(old.type, new.type)}
+    others = [c for c in side.columns if c.field_id not in wanted]
+    return {new.field_id: old for new in made.columns if new.field_id not in has for old in others if is_descendant(new, old)}
 
 
 def is_replaced(base: Table | None, side: Table, kinds: frozenset[str]) -> bool:
@@ -160,10 +190,10 @@ def is_replaced(base: Table | None, side: Table, kinds: frozenset[str]) -> bool:
 
 def lost(base: Table, side: Table, made: Table, by_name: Mapping[int, Column]) -> list[tuple[Column, str]]:
     """The columns, as `side` has them, that base had, and that are not, or not whole, in `made`; with the type of what is lost of each."""
-    known, wanted, kinds = _fields(base).keys(), _fields(made).keys(), {c.field_id: c.type for c in made.columns}
-    become = {old.field_id: kinds[k] for k, old in by_name.items()}
+    known, wanted = _fields(base).keys(), _fields(made).keys()
+    become = {by_name[c.field_id].field_id: c for c in made.columns if c.field_id in by_name}
     gone = [c for c in side.columns if {f.field_id for f in _within(c.stored)} & known - wanted]
-    types = ((c, dropped_fields(c.type, become[c.field_id]) if c.field_id in become else c.type) for c in gone)
+    types = ((c, dropped_fields(c, become[c.field_id]) if c.field_id in become else c.type) for c in gone)
     return [(c, kind) for c, kind in types if kind is not None]
 
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from lakelite import deletion
 from lakelite.composition import Unplaced
 from lakelite.contents import TableState
-from lakelite.model import Column, Table, fold, literal, quote
+from lakelite.model import Column, Table, literal, quote
+from lakelite.storage import fields
 from lakelite.storage.scan import Addressed
 from lakelite.transaction import row_ids
 from lakelite.transaction.delta import Delta
@@ -138,12 +139,14 @@ def _rows(execution: Execution, state: TableState, table: Table, places: Mapping
 
 def scanned(execution: Execution, state: TableState, table: Table, by_name: Collection[int]) -> tuple[str, Addressed]:
     """A SELECT of id, fragment, place and c0, c1, … of all rows of `state` (one fragment at least), as rows of `table`; `p` is what it reads."""
-    has, named = {c.field_id for c in state.table.columns}, {fold(c.name): c for c in state.table.columns}
-    shown = tuple(named.get(fold(c.name), c) if c.field_id in by_name and c.field_id not in has else c for c in table.columns)
+    sources = [_source(state.table, c) if c.field_id in by_name else c for c in table.columns]
+    shown = tuple(
+        old if old is c else replace(old, name=c.name, stored=replace(old.stored, name=c.name)) for old, c in zip(sources, table.columns, strict=True)
+    )
     scan = execution.engine.addressed(TableState(replace(table, columns=shown), state.fragments, state.vectors), state.fragments.values())
     known = ", ".join(f"({source}, {f.fragment_id}, {f.first_row_id})" for source, f in scan.fragments.items())
-    values = (f"p.{quote(old.name)}" if old is c else f"CAST(p.{quote(old.name)} AS {c.type})" for old, c in zip(shown, table.columns, strict=True))
-    columns = "".join(f", {value} AS c{i}" for i, value in enumerate(values))
+    values = ((f"p.{quote(c.name)}", old, c) for old, c in zip(sources, table.columns, strict=True))
+    columns = "".join(f", {v if old is c else fields.converted(v, old, c)} AS c{i}" for i, (v, old, c) in enumerate(values))
     text = (
         f"SELECT coalesce(p.{scan.row_id}, m.first + p.{scan.position})::BIGINT AS id, m.fragment::BIGINT AS fragment,"
         f" p.{scan.position}::BIGINT AS place{columns} FROM ({scan.sql}) p"
@@ -157,6 +160,12 @@ def put_rows(execution: Execution, name: str, state: TableState, table: Table, i
     places = row_ids.places(execution, state, ids) if len(ids) else {}
     rows = _rows(execution, state, table, places, by_name) if places else _nothing(table)
     execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_{name} AS {rows}")
+
+
+def _source(table: Table, column: Column) -> Column:
+    """The column whose values are to be those of `column`: that one, or one of other fields inside."""
+    is_there = any(c.field_id == column.field_id for c in table.columns)
+    return column if is_there else next((c for c in table.columns if fields.is_descendant(column, c)), column)
 
 
 def _put(execution: Execution, name: str, places: Mapping[int, BitMap], numbers: Mapping[int, int]) -> None:
