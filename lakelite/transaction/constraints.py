@@ -67,14 +67,15 @@ def _check(execution: Execution, state: TableState, written: Iterable[int], reke
         return
     for constraint in state.table.constraints:
         if not constraint.is_key and execution.engine.run(f"SELECT 1 {breaking(execution.engine, rows, constraint)} LIMIT 1"):
-            raise _failed(state.table, constraint)
+            raise failed(state.table, constraint)
     mine, others = (state.part(f for k, f in state.fragments.items() if (k in rekeyed) is is_mine) for is_mine in (True, False))
     if mine.fragments and (found := duplicate(execution, mine, others)) is not None:
         raise duplicate_key(*found)
     key_lookup.make_filters(execution, rows)
 
 
-def _failed(table: Table, constraint: Constraint) -> IntegrityError:
+def failed(table: Table, constraint: Constraint) -> IntegrityError:
+    """The error for a CHECK that a row does not meet."""
     called = f' "{constraint.name}"' if constraint.name is not None else ""
     message = f'CHECK constraint{called} failed on table "{table.name}" with expression {constraint.text}'
     return IntegrityError(message, hint="each row has to meet it; NULL does")

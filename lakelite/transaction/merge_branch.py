@@ -341,6 +341,9 @@ class _Merge:
             torn = merge_conflicts.of_rows(execution, made, taking, comes=comes)
             self.conflicts += [torn] if torn is not None else []
         counts, condition = merge_rows.counted(execution), merge_rows.taken(conflicts_too=comes)
+        if not self.conflicts:
+            branch = f"branch {self.sides.branch.name}" if taking == "theirs" else "the branch that you are on"
+            merge_rows.check_taken(execution, made, condition, taking, branch)
         gone = merge_rows.replaced(execution, onto, condition)
         gone = gone if put_back is None else {put_back[k]: positions for k, positions in gone.items()}
         rows = merge_rows.new_versions(made, condition, _ROW_ID, taking)
