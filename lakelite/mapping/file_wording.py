@@ -20,7 +20,8 @@ _COUNTS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 _SNIFFED = re.compile(r"contain: (\d+) columns\. .*?sniffer: (\d+)\.", re.DOTALL)
 # In front of any quoted value, so that no text of the user's is taken for it.
 _PARQUET_BYTES = (
-    r"(?:T(?:Protocol|Transport)Exception|\ADECIMAL requires a length and scale|\A[Dd]on't know what type|\AOut of buffer\b|\bbitpacked data\b|\bDELTA_[A-Z]+_[A-Z]+|\bBYTE_STREAM_SPLIT"
+    r"(?:T(?:Protocol|Transport)Exception|\ADECIMAL requires a length and scale|\A[Dd]on't know what type|\AOut of buffer\b|\bbitpacked data\b"
+    r"|\bDELTA_[A-Z]+_[A-Z]+|\bBYTE_STREAM_SPLIT"
     r"|[Dd]ecompression failure|\b(?:might|may|likely|is) (?:be )?corrupt(?:ed)?\b|[Dd]ictionary (?:offset|index) out of range"
     r"|\b[Pp]arquet (?:file|page|column|footer|metadata|reader)\b[^\"']*\b(?:corrupt|invalid|Invalid|missing|truncated|mismatch|unexpected))"
 )
