@@ -229,9 +229,12 @@ Operation = (
 )  # fmt: skip
 
 
+LOOKS = (
+    Query, ShowTables, ShowSchemas, ShowSettings, ShowCreateTable, ShowBranches, ShowTags, DescribeTable, DescribeHistory, ExplainCommit,
+)  # fmt: skip
+"""What only looks: it may run a second time."""
 _WITH_ROWS = (
-    Query, ShowTables, ShowSchemas, ShowSettings, ShowCreateTable, ShowBranches, ShowTags, DescribeTable, DescribeHistory,
-    ExplainCommit, Vacuum, Optimize, CheckLake, Export, Import, Backup, MergeBranch,
+    *LOOKS, Vacuum, Optimize, CheckLake, Export, Import, Backup, MergeBranch,
 )  # fmt: skip
 
 
