@@ -15,7 +15,7 @@ from lakelite.language import branch_statements as bs
 from lakelite.language import statements as st
 from lakelite.mapping.names import listed
 from lakelite.model import MAIN_BRANCH_ID, Branch
-from lakelite.results import Result
+from lakelite.results import Message, Result
 from lakelite.standalone import check_alone
 from lakelite.transaction import commit as committing
 from lakelite.transaction import merge_conflicts, merge_rows, versions
@@ -42,11 +42,11 @@ def run(lake: Lake, tx: Transaction | None, operation: bs.OfBranches, call: Call
     check_alone(_what(operation), tx, read_only=read_only)
     match operation:
         case bs.CreateBranch():
-            _create_branch(lake, operation, call)
+            return Result(None, messages=_create_branch(lake, operation, call))
         case bs.DropBranch():
             _drop_branch(lake, operation, call)
         case bs.CreateTag():
-            _create_tag(lake, operation, call)
+            return Result(None, messages=_create_tag(lake, operation, call))
         case bs.DropTag():
             _drop_tag(lake, operation, call)
     return Result(None)
@@ -136,14 +136,14 @@ def _reader(lake: Lake) -> Iterator[Transaction]:
         lake.unpin(seen)
 
 
-def _create_branch(lake: Lake, operation: bs.CreateBranch, call: Call) -> None:
+def _create_branch(lake: Lake, operation: bs.CreateBranch, call: Call) -> list[Message]:
     with _reader(lake) as seen:
         base = _base(lake, seen, operation, call)
         with lake.locked():
             _check_whole(lake, base, operation, call)
             if branches.find(lake.catalog, operation.name) is not None:
                 if operation.if_not_exists:
-                    return
+                    return []
                 raise _taken("branch", operation, call)
             made = {
                 "now_us": committing.now_us(), "author": lake.settings.author, "message": None, "operation": "CREATE BRANCH",
@@ -151,6 +151,7 @@ def _create_branch(lake: Lake, operation: bs.CreateBranch, call: Call) -> None:
             }  # fmt: skip
             with lake.catalog.transaction("making a branch") as writer:
                 branches.create(writer, operation.name, base, made)
+        return landing.noted(seen)
 
 
 def _base(lake: Lake, seen: Transaction, operation: bs.CreateBranch | bs.CreateTag, call: Call) -> int:
@@ -195,17 +196,18 @@ def _drop_branch(lake: Lake, operation: bs.DropBranch, call: Call) -> None:
             writer.run("drop_branch", branch=branch.branch_id)
 
 
-def _create_tag(lake: Lake, operation: bs.CreateTag, call: Call) -> None:
+def _create_tag(lake: Lake, operation: bs.CreateTag, call: Call) -> list[Message]:
     with _reader(lake) as seen:
         version = _base(lake, seen, operation, call)
         with lake.locked():
             _check_whole(lake, version, operation, call)
             if branches.tagged(lake.catalog, operation.name) is not None:
                 if operation.if_not_exists:
-                    return
+                    return []
                 raise _taken("tag", operation, call)
             with lake.catalog.transaction("making a tag") as writer:
                 writer.run("add_tag", name=operation.name, snapshot=version, now_us=committing.now_us())
+        return landing.noted(seen)
 
 
 def _drop_tag(lake: Lake, operation: bs.DropTag, call: Call) -> None:

@@ -33,6 +33,10 @@ _READS = (
     st.Query, st.CopyTo, st.Export, st.Backup, st.SetOption, st.CheckLake, ShowBranches, ShowTags,
     st.ShowTables, st.ShowSchemas, st.ShowSettings, st.ShowCreateTable, st.DescribeTable, st.DescribeHistory,
 )  # fmt: skip
+_OUTSIDE: dict[type, str] = {  # all that is not within the lake
+    st.CopyTo: "COPY … TO", st.CopyFrom: "COPY … FROM", st.Append: "append", st.Export: "EXPORT DATABASE", st.Import: "IMPORT DATABASE",
+    st.Backup: "BACKUP TO",
+}  # fmt: skip
 _WITHIN_THE_LAKE = (
     st.Query, st.CreateSchema, st.DropSchema, st.CreateTable, st.CreateTableAs, st.CreateTableLike, st.DropTable, st.AlterTable, st.TuneTable,
     st.CreateView,
@@ -72,7 +76,7 @@ def _noted(lake: Lake, tx: Transaction | None, operation: st.Operation) -> list[
 def check_confined(operation: st.Operation) -> None:
     """Refuses what names a file, on a connection that keeps to its lake. What a query names DuckDB refuses."""
     if not isinstance(operation, _WITHIN_THE_LAKE):
-        raise NotSupportedError(f"{type(operation).__name__} is not there in safe mode", hint="it would use files outside of the lake")
+        raise NotSupportedError(f"{_OUTSIDE[type(operation)]} is not there in safe mode", hint="it would use files outside of the lake")
 
 
 def check_pinned(version: int | None, operation: st.Operation) -> None:

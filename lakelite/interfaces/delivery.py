@@ -48,8 +48,10 @@ class Streamed(Protocol):
 class Display:
     """`mode`: one of render's. `table`: what mode insert fills. `pager`: results go through one. `whole`: nothing is left out.
 
-    `is_confined`: no other program and no file is used. `is_paging`: a pager has the terminal. `file`: where everything goes, and
-    `once` where just the next result goes, instead of `out`; `book`: a workbook, with where it goes, that results become sheets of.
+    `see_all`: how a person at a prompt sees what is left out; empty where nothing would show it. `is_confined`: no
+    other program and no file is used. `is_paging`: a pager has the terminal. `file`: where everything goes, and `once`
+    where just the next result goes, instead of `out`; `book`: a workbook, with where it goes, that results become
+    sheets of.
     """
 
     out: TextIO
@@ -57,6 +59,7 @@ class Display:
     table: str = "t"
     pager: bool = False
     whole: bool = False
+    see_all: str = ""
     is_confined: bool = False
     is_paging: bool = False
     file: TextIO | None = None
@@ -138,7 +141,7 @@ class Display:
         if self.whole:
             return Style(self.mode, color=_has_colours(), table=self.table)
         rows = max(LEAST_ROWS, min(SHOWN_ROWS, size.lines - LINES_AROUND)) // 2 * 2
-        return Style(self.mode, size.columns, _has_colours(), rows, self.table)
+        return Style(self.mode, size.columns, _has_colours(), rows, self.table, self.see_all)
 
 
 class _Harmless(io.StringIO):

@@ -252,7 +252,7 @@ def _hidden_note(rows: int, hidden: int, columns: int, shown: int, style: Style,
     notes = [f"{rows:,} rows, {hidden:,} of them not shown"] if hidden else []
     notes += [f"{columns:,} columns, {columns - shown:,} of them not shown"] if shown < columns else []
     if notes:
-        out.write(f"{'; '.join(notes)}. {style.see_all}\n")
+        out.write(f"{'; '.join(notes)}. {style.see_all}".rstrip() + "\n")
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,9 +57,10 @@ class Connection(Protocol):
 class Runner:
     """A connection and where its results go.
 
-    `verbose`: say after each statement what it did and, with `timer`, how long it took. `notes`: where what is no error is said (None:
-    `err`). `has_left`: a script said .quit. `last`: the statements that were typed last. `draft`: what the next prompt is to begin with.
-    `meter`: shows how far a statement is.
+    `verbose`: say after each statement what it did and, with `timer`, how long it took. `notes`: where what is no error is said
+    (None: `err`). `has_left`: a script said .quit. `last`: the statements that were typed last. `shown`: what was typed last and
+    shows something; `shows_again`: whether it only looks. `draft`: what the next prompt is to begin with. `meter`: shows how far
+    a statement is.
     """
 
     connection: Connection
@@ -71,6 +72,8 @@ class Runner:
     has_left: bool = False
     timer: bool = True
     last: str = ""
+    shown: str = ""
+    shows_again: bool = False
     draft: str = ""
     meter: Meter | None = None
     display: Display = field(init=False)

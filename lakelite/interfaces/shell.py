@@ -13,7 +13,9 @@ from typing import Protocol
 
 from lakelite import errors
 from lakelite.interfaces import history
+from lakelite.interfaces.commands import shows_again
 from lakelite.interfaces.entry import continuation, is_quit_word, is_whole, prompt
+from lakelite.interfaces.render import SEE_ALL
 from lakelite.interfaces.runner import DONE, Runner
 
 
@@ -44,6 +46,8 @@ class Shell:
 
     def _obey(self, entry: str) -> bool:
         """Do what was typed; False: leave."""
+        repeatable = _is_repeatable(entry)
+        self._runner.display.see_all = SEE_ALL if repeatable else ""
         try:
             self._runner.run(entry)
         except errors.Error as error:
@@ -52,8 +56,11 @@ class Shell:
             self._runner.has_left = self._may_leave()
         else:
             self._warned = False
-        if entry.strip() and not entry.lstrip().startswith((".", "\\")):
+        is_sql = bool(entry.strip()) and not entry.lstrip().startswith((".", "\\"))
+        if is_sql:
             self._runner.last = entry
+        if entry.strip() and (is_sql or repeatable):
+            self._runner.shown, self._runner.shows_again = entry, repeatable
         return not self._runner.has_left
 
     def _may_leave(self) -> bool:
@@ -72,6 +79,14 @@ class Shell:
             self._runner.note("")
             return ".quit"
         return ".quit" if is_quit_word(entry) else entry
+
+
+def _is_repeatable(entry: str) -> bool:
+    """As `shows_again`; what is no statement is not, and running it says why."""
+    try:
+        return shows_again(entry)
+    except errors.Error:
+        return False
 
 
 class PlainReader:

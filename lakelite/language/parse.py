@@ -26,6 +26,7 @@ __all__ = [
     "is_complete",
     "is_volatile",
     "iter_statements",
+    "last_operation",
     "mentions",
     "parse_append",
     "parse_piece",
@@ -93,6 +94,12 @@ def parse_piece(piece: Piece, named: frozenset[str] | None = None) -> Statement:
     operation = _operation(source)
     refuse_changes_in_ctes(source)
     return Statement(piece.text, piece.start, operation, source.parameters)
+
+
+def last_operation(text: str, named: frozenset[str] | None = None) -> Operation | None:
+    """What the last statement of a script is; None: there is no statement."""
+    pieces = list(split_script(text))
+    return parse_piece(pieces[-1], named).operation if pieces else None
 
 
 def parse_append(name: str, rows: Any) -> Statement:

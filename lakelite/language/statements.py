@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from lakelite.language.branch_statements import MergeBranch as MergeBranch
 from lakelite.language.branch_statements import OfBranches as OfBranches
+from lakelite.language.branch_statements import ShowBranches as ShowBranches
+from lakelite.language.branch_statements import ShowTags as ShowTags
 from lakelite.language.change_statements import Append as Append
 from lakelite.language.change_statements import Assignment as Assignment
 from lakelite.language.change_statements import CopyFrom as CopyFrom
@@ -225,6 +227,20 @@ Operation = (
     | Begin | Commit | ExplainCommit | Rollback | Savepoint | Release | RollbackTo | Optimize | Export | Import | Backup
     | Standalone | MergeBranch | OfBranches
 )  # fmt: skip
+
+
+LOOKS = (
+    Query, ShowTables, ShowSchemas, ShowSettings, ShowCreateTable, ShowBranches, ShowTags, DescribeTable, DescribeHistory, ExplainCommit,
+)  # fmt: skip
+"""What only looks: it may run a second time."""
+_WITH_ROWS = (
+    *LOOKS, Vacuum, Optimize, CheckLake, Export, Import, Backup, MergeBranch,
+)  # fmt: skip
+
+
+def may_give_rows(operation: Operation) -> bool:
+    """Whether a statement can have a result: a query, what shows or reports, and a change with RETURNING."""
+    return isinstance(operation, _WITH_ROWS) or getattr(operation, "returning", None) is not None
 
 
 @dataclass(frozen=True, slots=True)

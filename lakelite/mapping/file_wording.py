@@ -18,6 +18,13 @@ _SPILL_FILE = re.compile(r"/tmp/[a-z0-9]{16}/")
 _CONVERSION = re.compile(r"^Error when converting column \"(.*?)\"\. Could not convert string \"(.*)\" to '(.+?)'", re.DOTALL)
 _COUNTS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 _SNIFFED = re.compile(r"contain: (\d+) columns\. .*?sniffer: (\d+)\.", re.DOTALL)
+# In front of any quoted value, so that no text of the user's is taken for it.
+_PARQUET_BYTES = (
+    r"(?:T(?:Protocol|Transport)Exception|\ADECIMAL requires a length and scale|\A[Dd]on't know what type|\AOut of buffer\b|\bbitpacked data\b"
+    r"|\bDELTA_[A-Z]+_[A-Z]+|\bBYTE_STREAM_SPLIT"
+    r"|[Dd]ecompression failure|\b(?:might|may|likely|is) (?:be )?corrupt(?:ed)?\b|[Dd]ictionary (?:offset|index) out of range"
+    r"|\b[Pp]arquet (?:file|page|column|footer|metadata|reader)\b[^\"']*\b(?:corrupt|invalid|Invalid|missing|truncated|mismatch|unexpected))"
+)
 _SKIP = "correct the file, or read it with ignore_errors = true, which leaves such lines out"
 
 
@@ -69,6 +76,12 @@ def _no_encoding(found: re.Match[str], said: Said) -> Words:
     return Words(f"CSV files cannot be read in the encoding {found[1]}", "there are: utf-8, utf-16 and latin-1", thing=found[1])
 
 
+def _damaged_somewhere(found: re.Match[str], said: Said) -> Words:
+    """What DuckDB's Parquet reader says of the bytes inside of a file, without the name of that."""
+    hint = "CHECK LAKE names the damaged files of the lake: restore them from a copy of it; a Parquet file from elsewhere has to be made anew"
+    return Words(f"a Parquet file that the statement reads is damaged: {found[0].strip()}", hint, kind=OperationalError)
+
+
 def _of_lake(found: re.Match[str], said: Said) -> Words:
     """A data file of the lake: what the system says of writing it, else it is damaged."""
     reason = _reason(found[0])
@@ -104,4 +117,5 @@ RULES: tuple[Rule, ...] = (
     rule(r"^File '(.*?)' too small to be a Parquet file", _no_parquet),
     rule(r"^The CSV Reader does not support the encoding: (\".*?\")", _no_encoding),
     rule(r"^(?:Cannot|Could not|Failed to) (\w+)(?: \w+)?? (?:file|directory) (\".*?\"): ([^\n]*)", _cannot),
+    rule(rf"\A[^\"'\n]*?{_PARQUET_BYTES}.*", _damaged_somewhere),
 )

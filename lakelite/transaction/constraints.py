@@ -85,7 +85,7 @@ def duplicate_key(key: Constraint, values: Sequence[str]) -> IntegrityError:
     """The error for two rows with the same key."""
     shown = ", ".join(f"{name}: {value}" for (name, _), value in zip(key.columns, values, strict=True))
     kind = "primary key" if key.kind == "primary key" else "unique"
-    hint = "INSERT … ON CONFLICT DO NOTHING leaves such rows out, DO UPDATE SET … changes the row that is there"
+    hint = "each key may stand once; for an INSERT, ON CONFLICT DO NOTHING leaves such rows out, DO UPDATE SET … changes the row that is there"
     return IntegrityError(f'Duplicate key "{shown}" violates {kind} constraint', hint=hint)
 
 

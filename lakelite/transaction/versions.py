@@ -6,9 +6,10 @@ base might be a newer one on a newer head: who reads it has read the table.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
 import duckdb
@@ -25,6 +26,12 @@ from lakelite.transaction.execution import Call, Execution
 from lakelite.transaction.view import LakeView, check_kept, check_version
 
 _HISTORY = "DESCRIBE HISTORY lists the versions"
+# A text that takes a zone at its end has none. (A cast to TIMESTAMP would leave out the one that it has.)
+_MICROSECONDS = """(SELECT epoch_us(CASE
+    WHEN typeof(v) = 'VARCHAR' THEN COALESCE(TRY_CAST(CAST(v AS VARCHAR) || ' UTC' AS TIMESTAMPTZ),
+        TRY_CAST(CAST(v AS VARCHAR) || ' 00:00:00 UTC' AS TIMESTAMPTZ), CAST({moment} AS TIMESTAMPTZ))
+    WHEN typeof(v) IN ('DATE', 'TIMESTAMP', 'TIMESTAMP_S', 'TIMESTAMP_MS', 'TIMESTAMP_NS') THEN timezone('UTC', TRY_CAST(v AS TIMESTAMP))
+    ELSE CAST({moment} AS TIMESTAMPTZ) END) FROM (SELECT {moment} AS v))"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +150,13 @@ def find_tag(catalog: Catalog, name: str, position: Position | None) -> int:
 
 
 def at_time(execution: Execution, text: str, call: Call, position: Position) -> Version:
-    """The newest version that was there at a time."""
-    found = _newest_at(execution, microseconds(execution, text, call, position))
+    """The newest version that was there at a time; a note says so where the time is still to come."""
+    time_us = microseconds(execution, text, call, position)
+    found = _newest_at(execution, time_us)
     if found is None:
         _raise_too_early(execution, position)
+    if time_us > time.time_ns() // 1000:
+        execution.notes.append(f"that time lies in the future: the newest version, {found}, is taken")
     return Version(found, is_time=True)
 
 
@@ -170,8 +180,8 @@ def is_time(execution: Execution, text: str, call: Call, position: Position) -> 
 
 
 def microseconds(execution: Execution, text: str, call: Call, position: Position) -> int:
-    """A time in microseconds since 1970; one without a zone is of the session's zone."""
-    return int(value_of(execution, f"epoch_us(CAST(({text}\n) AS TIMESTAMPTZ))", call, position))
+    """A time in microseconds since 1970; one without a zone is UTC, as every time that lakelite shows, and a date its midnight."""
+    return int(value_of(execution, _MICROSECONDS.format(moment=f"({text}\n)"), call, position))
 
 
 def value_of(execution: Execution, expression: str, call: Call, position: Position, what: str = "the version of a table") -> Any:
@@ -193,7 +203,7 @@ def value_of(execution: Execution, expression: str, call: Call, position: Positi
 
 def _raise_too_early(execution: Execution, position: Position) -> NoReturn:
     oldest, time_us = execution.catalog.row("oldest_snapshot", base=execution.view.snapshot_id)
-    when = datetime.fromtimestamp(time_us / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    when = f"{datetime(1970, 1, 1) + timedelta(microseconds=time_us)} UTC"  # noqa: DTZ001  (to the microsecond, so that it can be copied)
     if oldest == 0:
         raise ProgrammingError(f"the lake is younger than that: it was made on {when}", hint=_HISTORY, position=position)
     message = f"the versions of that time have expired; the oldest kept one is {oldest}, of {when}"

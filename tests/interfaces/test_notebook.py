@@ -186,7 +186,20 @@ def test_the_result_of_a_cell_becomes_a_variable(cells: Cells) -> None:
     assert type(cells["found"]).__module__.startswith("polars")
     cells("%lake --out=found --as=arrow SELECT 1 AS a")
     assert cells["found"].to_pylist() == [{"a": 1}]
-    assert "gave no rows" in cells.fails("%lake --out found BEGIN")
+
+
+def test_what_gives_no_rows_for_a_variable_does_not_run(cells: Cells) -> None:
+    before = values(cells("%lake DESCRIBE HISTORY LIMIT 1"))
+    cells("wanted = 'bolt'")
+    for script in (
+        "INSERT INTO stock SELECT * FROM stock", "SELECT 1; DELETE FROM stock", "UPDATE stock SET item = :wanted", "CREATE TABLE made AS SELECT 1 AS a",
+        "BEGIN", "SET threads = 1", "INSERT INTO stock SELECT * FROM stock RETURNING item; CREATE TAG x",
+    ):  # fmt: skip
+        assert "gives no rows for --out" in cells.fails(f"%%lake --out found\n{script}"), script
+    assert values(cells("%lake DESCRIBE HISTORY LIMIT 1")) == before
+    for script in ("SHOW TABLES", "SHOW ALL", "DELETE FROM stock WHERE false RETURNING item", "SHOW TAGS", "CHECK LAKE", "VACUUM DRY RUN", ".tables"):
+        cells(f"%%lake --out found\n{script}")
+        assert type(cells["found"]).__name__ == "DataFrame", script
 
 
 def test_a_result_can_be_taken_as_often_as_one_likes_and_outlives_its_lake(cells: Cells) -> None:

@@ -6,11 +6,14 @@ import contextlib
 import os
 import subprocess
 import sys
+import typing
 
 import pytest
 import terminal
 
 import lakelite
+from lakelite import standalone
+from lakelite.language import statements as st
 
 SECRET = "the secret of the house"
 
@@ -154,3 +157,9 @@ def test_the_prompt_writes_no_history_reads_no_rc_and_offers_no_files(place):
     finally:
         session.close()
     assert not (place / "state").exists()
+
+
+def test_every_statement_is_within_the_lake_or_has_a_name_for_its_refusal():
+    every = {*typing.get_args(st.Operation)}
+    assert every == {*standalone._WITHIN_THE_LAKE, *standalone._OUTSIDE}
+    assert not {*standalone._WITHIN_THE_LAKE} & standalone._OUTSIDE.keys()

@@ -133,6 +133,24 @@ def test_the_screen_of_a_completion(lakelite):
     session.until("x> .mode")
 
 
+def test_all_is_promised_where_it_shows_all(lakelite, tmp_path):
+    """What wrote is not run again, and is not said to be; what shows, describes or looks is."""
+    paged = tmp_path / "paged"
+    session = lakelite(lines=20, PAGER=f"tee {paged}")
+    session.until("x>")
+    session.type("create table t as select range + 100 as n from range(50);\r")
+    session.shows("50 rows changed")
+    session.type("delete from t where n < 140 returning n;\r")
+    assert "shows all" not in "\n".join(session.shows("40 rows, 28 of them not shown."))
+    session.type(".all\r")
+    session.shows("error: .all runs a query again, and the last statement was none")
+    for typed, whole in (("show all;", "statement_timeout_ms"), ("describe history;", "CREATE TABLE"), (".files t", "snapshot")):
+        session.type(f"{typed}\r")
+        session.shows(".all shows all")
+        session.type(".all\r")
+        session.until(lambda lines, whole=whole: paged.exists() and whole in paged.read_text())
+
+
 def test_a_long_result_is_elided_to_the_screen_and_shown_whole_by_a_pager(lakelite, tmp_path):
     session = lakelite(lines=20, PAGER=f"tee {tmp_path / 'paged'}")
     session.until("x>")

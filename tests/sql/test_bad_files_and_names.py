@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
 import numpy
 import pyarrow as pa
 import pytest
@@ -14,6 +15,7 @@ from exchanging import library
 from refusing import quoted, state_kept
 
 import lakelite
+from lakelite.mapping.engine_errors import engine_error
 
 # Files.
 
@@ -364,3 +366,32 @@ def test_a_catalog_that_was_removed(tmp_path: Path) -> None:
         with pytest.raises(lakelite.OperationalError, match="has lost its catalog") as caught:
             lakelite.connect(path, **arguments)
         assert "restore" in str(caught.value.hint)
+
+
+def test_flipped_bytes_in_a_data_file_are_told_as_damage(tmp_path: Path) -> None:
+    """What DuckDB's Parquet reader says of bytes names no file: CHECK LAKE does."""
+    with lakelite.connect(tmp_path / "lake", autocommit=True) as con:
+        con.execute("CREATE TABLE t AS SELECT range AS n, 'text ' || range AS v FROM range(20000)")
+        (data,) = (tmp_path / "lake" / "data").glob("*/*.parquet")
+        whole = data.read_bytes()
+        data.chmod(0o644)
+        data.write_bytes(whole[:4] + b"\xff" * 8 + whole[12:])  # the first page's header
+        with pytest.raises(lakelite.OperationalError, match="a Parquet file that the statement reads is damaged: ") as caught:
+            con.execute("SELECT count(*), sum(n) FROM t").fetchall()
+        assert "CHECK LAKE names the damaged files" in (caught.value.hint or "")
+        assert any(data.name in str(row) for row in con.execute("CHECK LAKE").fetchall())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "TProtocolException: Invalid data", "Out of buffer", "don't know what type: \x0f", "ZSTD Decompression failure", "No more data to read (TTransportException)",
+        "The width (90) of the bitpacked data exceeds the supported max width (64), the file might be corrupted.",
+        "Parquet file has invalid block sizes for DELTA_BINARY_PACKED", "Parquet file is likely corrupted, dictionary offset out of range",
+    ],
+)  # fmt: skip
+def test_what_the_parquet_reader_says_of_bytes(said: str) -> None:
+    error = engine_error(duckdb.InvalidInputException(f"Invalid Input Error: {said}"), "FROM t")
+    assert (type(error), error.message) == (lakelite.OperationalError, f"a Parquet file that the statement reads is damaged: {said}")
+    value = engine_error(duckdb.ConversionException(f'Conversion Error: Could not convert string "{said}" to INT32'), "FROM t")
+    assert type(value) is lakelite.DataError

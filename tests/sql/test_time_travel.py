@@ -371,3 +371,47 @@ def test_a_time_before_the_base_is_no_read(pair: tuple[Any, Any]) -> None:
     theirs.execute("DELETE FROM t")
     mine.execute("COMMIT")
     assert mine.execute("FROM u").fetchall() == [(1,)]
+
+
+def test_a_moment_without_a_zone_is_utc_as_all_times_that_are_shown(tmp_path: Path) -> None:
+    with lakelite.connect(tmp_path / "lake", autocommit=True) as con:
+        con.execute("CREATE TABLE t AS SELECT 1 AS a; INSERT INTO t VALUES (2)")
+        (shown,) = con.execute("SELECT committed_at FROM lake.snapshots WHERE snapshot_id = 1").fetchone()
+        con.execute("INSERT INTO t VALUES (3)")
+        moments = [f"{kind} '{shown}{zone}'" for kind in ("", "TIMESTAMP", "TIMESTAMPTZ") for zone in ("", " UTC", "+00")]
+        moments += [f"TIMESTAMP_NS '{shown}'", f"'{shown.isoformat()}Z'"]
+        moments += [f"'{shown + dt.timedelta(hours=2)}+02'", f"'{shown - dt.timedelta(hours=5)} EST'"]
+        moments.remove(f"TIMESTAMPTZ '{shown}'")
+        for zone in ("America/New_York", "Asia/Tokyo", "UTC"):
+            con.execute(f"SET TimeZone = '{zone}'")
+            for moment in moments:
+                assert con.execute(f"SELECT count(*) FROM t AT (TIMESTAMP => ({moment}))").fetchall() == [(1,)], (zone, moment)
+            aware = shown.replace(tzinfo=dt.UTC)
+            for value in (shown, str(shown), aware, aware.astimezone(dt.timezone(dt.timedelta(hours=5)))):
+                assert con.execute("SELECT count(*) FROM t AT (TIMESTAMP => ?)", [value]).fetchall() == [(1,)], (zone, value)
+            con.execute(f"CREATE OR REPLACE TEMP TABLE x AS FROM table_changes('t', TIMESTAMP '{shown}', TIMESTAMP '{shown}')")
+            assert con.execute("SELECT snapshot_id FROM x").fetchall() == [(1,)]
+            con.execute(f"CREATE TAG \"{zone}\" AT TIMESTAMP '{shown}'; CREATE BRANCH \"{zone}\" AT TIMESTAMP '{shown}'")
+            for made in ("TAG", "BRANCH"):
+                assert con.execute(f"SELECT count(*) FROM t AT ({made} => '{zone}')").fetchall() == [(1,)]
+            con.execute(f"BEGIN; RESTORE TABLE t TO TIMESTAMP AS OF '{shown}'")
+            assert con.execute("FROM t").fetchall() == [(1,)]
+            con.execute("ROLLBACK")
+            assert con.execute("SELECT count(*) FROM t AT (TIMESTAMP => now())").fetchall() == [(3,)]
+            with pytest.raises(lakelite.ProgrammingError, match="younger") as caught:
+                con.execute(f"FROM t AT (TIMESTAMP => DATE '{shown.date()}')")
+            told = re.search(r"made on (.* UTC)", str(caught.value))
+            assert told is not None
+            with pytest.raises(lakelite.ProgrammingError, match="does not exist in version 0"):
+                con.execute(f"FROM t AT (TIMESTAMP => '{told[1]}')")
+
+
+@pytest.mark.parametrize("moment", ["'2999-01-01'", "DATE '2999-01-01'", "TIMESTAMP '200000-01-01'", "(now() + INTERVAL 1 DAY)"])
+def test_a_moment_in_the_future_is_answered_with_a_warning(tmp_path: Path, moment: str) -> None:
+    with lakelite.connect(tmp_path / "lake", autocommit=True) as con:
+        con.execute("CREATE TABLE t AS SELECT 1 AS a")
+        for statement in (f"FROM t AT (TIMESTAMP => {moment})", f"CREATE TAG x AT TIMESTAMP {moment}", f"CREATE BRANCH b AT TIMESTAMP {moment}"):
+            cursor = con.execute(statement)
+            assert cursor.messages == [(lakelite.Warning, "that time lies in the future: the newest version, 1, is taken")]
+        assert "lies in the future" in con.execute(f"RESTORE TABLE t TO TIMESTAMP AS OF {moment}").messages[0][1]
+        assert con.execute("FROM t AT (TIMESTAMP => now())").messages == []

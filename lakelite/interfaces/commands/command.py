@@ -22,7 +22,7 @@ class Command:
 
     `run(runner, argument)` returns the exit code of what it ran and raises an error of lakelite's. `kinds`: what each argument can
     be, for completion: "file", "table", "version", "help", or the words themselves. `leaves_lake`: it uses files or programs that
-    are none of the lake's.
+    are none of the lake's. `shows`: it gives a result, and no more, so that it can be asked for again.
     """
 
     names: tuple[str, ...]
@@ -31,6 +31,7 @@ class Command:
     run: Callable[[Runner, str], int]
     kinds: tuple[tuple[str, ...], ...] = ()
     leaves_lake: bool = False
+    shows: bool = False
 
     @property
     def title(self) -> str:

@@ -49,10 +49,11 @@ def _once(runner: Runner, argument: str) -> int:
 
 def _all(runner: Runner, argument: str) -> int:
     """A query is run again rather than kept: a result may be larger than memory."""
-    script = argument or runner.last
+    script = argument or runner.shown
     if not script:
         raise ProgrammingError(".all shows the result of the last query whole: there was none yet", hint=".all SELECT … takes a query too")
-    _refuse_changes(script)
+    if not (only_looks(argument) if argument else runner.shows_again):
+        raise ProgrammingError(".all runs a query again, and the last statement was none", hint=".all SELECT … takes a query too")
     display = runner.display
     display.whole = True
     try:
@@ -61,13 +62,12 @@ def _all(runner: Runner, argument: str) -> int:
         display.whole = False
 
 
-def _refuse_changes(script: str) -> None:
-    """ProgrammingError for what must not run a second time."""
-    from lakelite.language import statements as st
+def only_looks(script: str) -> bool:
+    """Whether statements may run a second time: queries, and what shows and describes. Raises an error of lakelite's for what is no statement."""
     from lakelite.language.parse import iter_statements
+    from lakelite.language.statements import LOOKS
 
-    if not all(isinstance(one.operation, st.Query) for one in iter_statements(script)):
-        raise ProgrammingError(".all runs a query again, and the last statement was none", hint=".all SELECT … takes a query too")
+    return all(isinstance(one.operation, LOOKS) for one in iter_statements(script))
 
 
 def _pager(runner: Runner, argument: str) -> int:

@@ -110,9 +110,9 @@ def of_table(name: str) -> str:
 
 _TABLE = (("table",),)
 COMMANDS = (
-    Command((".tables", "\\dt"), "", "the tables and views of the lake", _tables),
-    Command(("\\d",), "[TABLE]", "the columns of a table; without TABLE the tables", _describe, _TABLE),
+    Command((".tables", "\\dt"), "", "the tables and views of the lake", _tables, shows=True),
+    Command(("\\d",), "[TABLE]", "the columns of a table; without TABLE the tables", _describe, _TABLE, shows=True),
     Command((".schema",), "[TABLE]", "the statements that make the tables, or one of them", _schema, _TABLE),
     Command((".dump",), "[TABLE]", "the lake, or a table, as statements that make it again; without history and comments", _dump, _TABLE),
-    Command((".files",), "[TABLE]", "the fragments of the tables, or of one: files and inline rows", _files, _TABLE),
+    Command((".files",), "[TABLE]", "the fragments of the tables, or of one: files and inline rows", _files, _TABLE, shows=True),
 )

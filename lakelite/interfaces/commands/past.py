@@ -119,7 +119,7 @@ def _conflicts(runner: Runner, argument: str) -> int:
 
 _VERSION = ("version",)
 COMMANDS = (
-    Command((".history",), "[N]", f"the newest {SHOWN}, or N, versions: who, what, and how each was carried past others", _history),
+    Command((".history",), "[N]", f"the newest {SHOWN}, or N, versions: who, what, and how each was carried past others", _history, shows=True),
     Command((".at",), "[VERSION]", "the session reads one version, and changes nothing; without VERSION the newest again", _at, (_VERSION,)),
     Command(
         (".diff",),
@@ -127,6 +127,7 @@ COMMANDS = (
         "what came between two versions: by table, or the rows of one",
         _diff,
         (_VERSION, _VERSION, ("table",)),
+        shows=True,
     ),
-    Command((".conflicts",), "[N]", f"the newest {SHOWN}, or N, times that transactions met, and what was done", _conflicts),
+    Command((".conflicts",), "[N]", f"the newest {SHOWN}, or N, times that transactions met, and what was done", _conflicts, shows=True),
 )

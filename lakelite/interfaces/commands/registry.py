@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lakelite.errors import NotSupportedError, ProgrammingError
 from lakelite.interfaces.commands import layout, look, past, work
 from lakelite.interfaces.commands.command import Command
+from lakelite.interfaces.commands.script import separated
 from lakelite.mapping.names import did_you_mean
 from lakelite.resources import folder
 
@@ -51,6 +52,13 @@ def help_candidates() -> list[tuple[str, str]]:
     from lakelite.interfaces.topics import topics
 
     return [*command_candidates(), *((name, topic.kind) for topic in topics() for name in topic.names)]
+
+
+def shows_again(entry: str) -> bool:
+    """Whether what was typed only looks, so that `.all` may run it again."""
+    found = separated(entry)
+    commands = [_BY_NAME.get(line.partition(" ")[0].rstrip(";")) for _, line in found.commands]
+    return all(command is not None and command.shows for command in commands) and layout.only_looks(found.sql)
 
 
 def _found(name: str) -> Command:

@@ -55,6 +55,10 @@ class Lake:
         """How many statements and dot commands a cell has, and what each gives when it is asked for. `names`: the variables that SQL can use."""
         return self._work.steps(text, names)
 
+    def check_gives_rows(self, text: str, names: Mapping[str, Any]) -> None:
+        """InterfaceError: what stands last in a cell gives no rows. Nothing runs."""
+        self._work.check_gives_rows(text, names)
+
     def diff(self, older: int, newer: int, table: str | None = None) -> Result:
         """What came between two versions: how many rows of each table, or the rows of one. `table`: as it is written in SQL."""
         for version in (older, newer):

@@ -75,6 +75,8 @@ class Notebook:
     def _run(self, lake: Lake, asked: Line, names: Mapping[str, Any]) -> Output | None:
         """Shows what each statement gave, at once; what the last one gave is the value of the cell, or goes where --out says."""
         last: Output | None = None
+        if "out" in asked.given:
+            lake.check_gives_rows(asked.sql or "", names)
         left, steps = lake.steps(asked.sql or "", names)
         try:
             with _at(lake, asked.given.get("at")):

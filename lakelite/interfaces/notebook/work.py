@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from lakelite.errors import ProgrammingError
+from lakelite.errors import InterfaceError, ProgrammingError
 from lakelite.interfaces.commands import Script, separated
 from lakelite.interfaces.commands.command import Held
 from lakelite.interfaces.notebook.commands import Commands, Output
@@ -24,6 +24,8 @@ from lakelite.interfaces.notebook.variables import explain_missing, parameters_i
 from lakelite.interfaces.render import Row
 from lakelite.interfaces.runner import supervised, what_it_did
 from lakelite.interfaces.scope import Given
+from lakelite.language.parse import last_operation
+from lakelite.language.statements import may_give_rows
 from lakelite.language.tokens import split_script
 
 if TYPE_CHECKING:
@@ -69,6 +71,16 @@ class Work:
         """How many statements and dot commands there are, and what each of them gives; each runs when it is asked for."""
         found = separated(script)
         return sum(1 for _ in split_script(found.sql)) + len(found.commands), self._steps(found, names)
+
+    def check_gives_rows(self, script: str, names: Mapping[str, Any]) -> None:
+        """InterfaceError: what stands last in a script gives no rows. (Of a dot command only running it can tell.) Nothing runs."""
+        found = separated(script)
+        if found.commands and found.commands[-1][0] == sum(1 for _ in split_script(found.sql)):
+            return
+        last = last_operation(found.sql, frozenset(parameters_in(found.sql, names)))
+        if last is not None and not may_give_rows(last):
+            hint = "nothing was run; RETURNING behind a change gives the rows that it wrote, or end with a query"
+            raise InterfaceError("what stands last gives no rows for --out", hint=hint)
 
     def _steps(self, found: Script, names: Mapping[str, Any]) -> Iterator[list[Output]]:
         statements, left = self.results(found.sql, names), deque(found.commands)
