@@ -185,14 +185,26 @@ def _beside(operation: st.Operation, directory: Path) -> st.Operation:
 
 def _from_file(path: Path, run: Run) -> Result:
     rows = 0
-    messages: list[Message] = []
-    with databases.tables_of(path) as tables:
-        for schema in dict.fromkeys(t.schema for t in tables if t.schema != MAIN_SCHEMA):
+    with databases.contents_of(path) as contents:
+        for schema in contents.schemas:
             _one(f"CREATE SCHEMA IF NOT EXISTS {quote(schema)}", run)
-        for table in tables:
-            name = f"{quote(table.schema)}.{quote(table.name)}"
-            _one(f"CREATE TABLE {name} ({', '.join(table.parts)})", run)
-            with closing(Rows(table.rows())) as data:
-                rows += _ours(parse_append(name, data), run).rowcount
-            messages += [(errors.Warning, f"{table.schema}.{table.name}: {what} was left out") for what in table.left_out]
-    return Result(_IMPORTED, rows=[(len(tables), rows)], messages=messages)
+        for table in contents.tables:
+            rows += _take_over(table, run)
+        lost = [f"{table.schema}.{table.name}: {what}" for table in contents.tables for what in table.left_out] + [*contents.left_out]
+    messages: list[Message] = [(errors.Warning, f"{what} was left out") for what in lost]
+    return Result(_IMPORTED, rows=[(len(contents.tables), rows)], messages=messages)
+
+
+def _take_over(table: databases.ForeignTable, run: Run) -> int:
+    """Makes one table of a file, with its rows; their number. Errors say which table they are about."""
+    name = f"{quote(table.schema)}.{quote(table.name)}"
+    try:
+        _one(f"CREATE TABLE {name} ({', '.join(table.parts)})", run)
+        with closing(Rows(table.rows())) as data:
+            rows = _ours(parse_append(name, data), run).rowcount
+        for comment in table.comments:
+            _one(comment, run)
+    except Error as error:
+        error.message = f"{table.schema}.{table.name}: {error.message}"
+        raise
+    return rows
