@@ -315,7 +315,7 @@ def test_more_digits_than_a_lake_holds(lake: Any, value: str) -> None:
     lake.execute("CREATE TABLE big (h HUGEINT, u UHUGEINT, d DECIMAL(38, 2))")
     with pytest.raises(lakelite.DataError, match=r"up to 38 digits.*\(column u\)\nHint: VARCHAR holds every digit"):
         lake.execute(f"INSERT INTO big (u) VALUES ({value})")
-    with pytest.raises(lakelite.DataError, match="Hint: (use a wider type|TRY_CAST)"):
+    with pytest.raises(lakelite.DataError, match=r"Hint: (use a wider type|TRY_CAST)"):
         lake.execute(f"INSERT INTO big (d) VALUES ({value})")
 
 
