@@ -13,6 +13,7 @@ _TARGET = re.compile(r"\b(?:INTO|OVERWRITE|TABLE)\s+(?:\w+\.)?\w+", re.IGNORECAS
 _FORMATS = ("csv", "json", "parquet")
 _NO_ROWID = "rows of a lake have no such number: a key tells them apart, or row_number() OVER (…) in a query"
 _LISTS = "SHOW ALL TABLES lists the tables of this lake"
+_SYSTEM, _LISTS_SYSTEM = "lake.", "SHOW TABLES FROM lake lists its system views"
 
 
 def _no_table(found: re.Match[str], said: Said) -> Words:
@@ -21,8 +22,10 @@ def _no_table(found: re.Match[str], said: Said) -> Words:
         known = sorted(said.names.schemas)
         return Words(f'schema "{schema}" does not exist', did_you_mean(schema, known, f"the schemas are: {listed(known)}"), schema)
     variable = said.names.variable(name) if schema is None else None
-    hint = "; ".join(filter(None, (did_you_mean(name, [*said.names.tables, *_CTE.findall(said.text)]), variable))) or _LISTS
-    return Words(f'table "{_as_written(name, said)}" does not exist', hint, name)
+    written = _as_written(name, said)
+    lists = _LISTS_SYSTEM if written.lower().startswith(_SYSTEM) else _LISTS
+    hint = "; ".join(filter(None, (did_you_mean(name, [*said.names.tables, *_CTE.findall(said.text)]), variable))) or lists
+    return Words(f'table "{written}" does not exist', hint, name)
 
 
 def _as_written(name: str, said: Said) -> str:

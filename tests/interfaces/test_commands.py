@@ -413,6 +413,24 @@ def test_help_tells_of_every_command(session):
         assert command.about in session(f".help {command.names[0]}")[2]
     assert session(".help mode")[2] == session("\\? .mode")[2]
     assert "also \\timing" in session(".help .timer")[2]
+    for asked, told in {
+        "upsert": "DO UPDATE",
+        "on conflict": "DO UPDATE",
+        "time travel": "AT (VERSION",
+        "adopt": "ADOPT",
+        "partitioned by": "bucket(",
+        "temp": "TEMP TABLE",
+    }.items():
+        assert told in session(f".help {asked}")[2]
+
+
+def test_an_ending_that_names_no_format_is_told(session, tmp_path):
+    for command in (".once", ".output"):
+        code, _, said = session(f"{command} stock.foo\nSELECT 1 AS a;\n.output")
+        assert code == DONE
+        assert '".foo" names no format' in said
+        assert session(f"{command} stock.txt\nSELECT 1 AS a;\n.output")[2] == ""
+    assert (tmp_path / "stock.foo").read_text() == "a\n1\n"
 
 
 @pytest.mark.parametrize(
