@@ -81,17 +81,34 @@ def _variable(execution: Execution, work: Work, name: Name) -> list[tuple[Any, .
 
 def create_table(table: Table) -> str:
     """The statement that makes a table like this one."""
-    schema = "" if table.schema_name == MAIN_SCHEMA else f"{shown_name(table.schema_name)}."
     lines = [f"{shown_name(column.name)} {column.declared}" for column in table.columns] + [_constraint(c) for c in table.constraints]
     body = ",\n".join(f"    {line}" for line in lines)
-    return f"CREATE TABLE {schema}{shown_name(table.name)} (\n{body}\n){_tuning(table)};"
+    return f"CREATE TABLE {_shown(table)} (\n{body}\n){_tuning(table)};"
+
+
+def alter_tuning(table: Table) -> list[str]:
+    """The statements that give a table like this one its partitioning and options, which DuckDB does not take for tables of its own."""
+    return [f"ALTER TABLE {_shown(table)} SET {clause};" for clause in (_partitioning(table), _options(table)) if clause]
 
 
 def _tuning(table: Table) -> str:
+    partitioning, options = _partitioning(table), _options(table)
+    return (f" {partitioning}" if partitioning else "") + (f" WITH {options}" if options else "")
+
+
+def _partitioning(table: Table) -> str:
     names = {c.field_id: shown_name(c.name) for c in table.columns}
     keys = ", ".join(key.shown(names[key.field_id]) for key in table.partitioning)
+    return f"PARTITIONED BY ({keys})" if keys else ""
+
+
+def _options(table: Table) -> str:
     options = ", ".join(f"{name} = {value if value.isdecimal() else literal(value)}" for name, value in table.options)
-    return (f" PARTITIONED BY ({keys})" if keys else "") + (f" WITH ({options})" if options else "")
+    return f"({options})" if options else ""
+
+
+def _shown(table: Table) -> str:
+    return ("" if table.schema_name == MAIN_SCHEMA else f"{shown_name(table.schema_name)}.") + shown_name(table.name)
 
 
 def _constraint(constraint: Constraint) -> str:

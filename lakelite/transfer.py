@@ -1,8 +1,8 @@
 """EXPORT DATABASE and IMPORT DATABASE: a whole lake as SQL and Parquet, and the tables of a DuckDB or SQLite file.
 
 What is exported is what DuckDB exports: `schema.sql`, `load.sql` and a Parquet file per table, so that either can import what the other
-exported, as far as it has the statements in it. All of it is ordinary statements, which the caller runs in one transaction.
-Never looks into the catalog.
+exported, as far as it has the statements in it. What DuckDB's tables have not, partitioning and options, is in `tuning.sql`, which it does
+not read. All of it is ordinary statements, which the caller runs in one transaction. Never looks into the catalog.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lakelite import errors
-from lakelite.answers import create_table
+from lakelite.answers import alter_tuning, create_table
 from lakelite.contents import Namespace
 from lakelite.errors import DataError, Error, OperationalError
 from lakelite.language import statements as st
@@ -31,7 +31,7 @@ from lakelite.transaction.views import statement as create_view
 
 Run = Callable[[st.Statement], Result]
 
-SCHEMA_FILE, LOAD_FILE = "schema.sql", "load.sql"
+SCHEMA_FILE, TUNING_FILE, LOAD_FILE = "schema.sql", "tuning.sql", "load.sql"
 _EXPORTED = (("tables", "BIGINT"), ("rows", "BIGINT"), ("directory", "VARCHAR"))
 _IMPORTED = (("tables", "BIGINT"), ("rows", "BIGINT"))
 
@@ -58,9 +58,12 @@ def export(namespace: Namespace, views: Sequence[Table], directory: Path, run: R
             _write(directory / LOAD_FILE, loads)
             shown = [view for view in views if not reads_history(view)]
             described = [text for relation in (*tables, *shown) for text in _comments(relation)]
-            _write(directory / SCHEMA_FILE, [*schemas, *map(create_table, tables), *map(create_view, shown), *described])
+            plain = [replace(table, partitioning=(), options=()) for table in tables]
+            _write(directory / SCHEMA_FILE, [*schemas, *map(create_table, plain), *map(create_view, shown), *described])
+            if tuning := [text for table in tables for text in alter_tuning(table)]:
+                _write(directory / TUNING_FILE, tuning)
     except BaseException:
-        _remove(directory, [*files, LOAD_FILE, SCHEMA_FILE], whole=is_new)
+        _remove(directory, [*files, LOAD_FILE, SCHEMA_FILE, TUNING_FILE], whole=is_new)
         raise
     left_out = sorted({view.qualified for view in namespace.views} - {view.qualified for view in shown})
     messages = [(errors.Warning, f"view {name} was left out: its query fails, or reads history, which is not exported") for name in left_out]
@@ -148,7 +151,8 @@ def take_in(path: Path, run: Run) -> Result:
 def _from_directory(directory: Path, run: Run) -> Result:
     tables = rows = 0
     messages: list[Message] = []
-    for name in (SCHEMA_FILE, LOAD_FILE):
+    tuning = [TUNING_FILE] if (directory / TUNING_FILE).exists() else []
+    for name in (SCHEMA_FILE, *tuning, LOAD_FILE):
         for operation, result in _script(directory, name, run):
             tables += isinstance(operation, st.CreateTable | st.CreateTableAs)
             rows += max(result.rowcount, 0) if isinstance(operation, st.CopyFrom | st.Insert) else 0
@@ -185,14 +189,26 @@ def _beside(operation: st.Operation, directory: Path) -> st.Operation:
 
 def _from_file(path: Path, run: Run) -> Result:
     rows = 0
-    messages: list[Message] = []
-    with databases.tables_of(path) as tables:
-        for schema in dict.fromkeys(t.schema for t in tables if t.schema != MAIN_SCHEMA):
+    with databases.contents_of(path) as contents:
+        for schema in contents.schemas:
             _one(f"CREATE SCHEMA IF NOT EXISTS {quote(schema)}", run)
-        for table in tables:
-            name = f"{quote(table.schema)}.{quote(table.name)}"
-            _one(f"CREATE TABLE {name} ({', '.join(table.parts)})", run)
-            with closing(Rows(table.rows())) as data:
-                rows += _ours(parse_append(name, data), run).rowcount
-            messages += [(errors.Warning, f"{table.schema}.{table.name}: {what} was left out") for what in table.left_out]
-    return Result(_IMPORTED, rows=[(len(tables), rows)], messages=messages)
+        for table in contents.tables:
+            rows += _take_over(table, run)
+        lost = [f"{table.schema}.{table.name}: {what}" for table in contents.tables for what in table.left_out] + [*contents.left_out]
+    messages: list[Message] = [(errors.Warning, f"{what} was left out") for what in lost]
+    return Result(_IMPORTED, rows=[(len(contents.tables), rows)], messages=messages)
+
+
+def _take_over(table: databases.ForeignTable, run: Run) -> int:
+    """Makes one table of a file, with its rows; their number. Errors say which table they are about."""
+    name = f"{quote(table.schema)}.{quote(table.name)}"
+    try:
+        _one(f"CREATE TABLE {name} ({', '.join(table.parts)})", run)
+        with closing(Rows(table.rows())) as data:
+            rows = _ours(parse_append(name, data), run).rowcount
+        for comment in table.comments:
+            _one(comment, run)
+    except Error as error:
+        error.message = f"{table.schema}.{table.name}: {error.message}"
+        raise
+    return rows

@@ -20,6 +20,8 @@ _LATEX = str.maketrans(
     | {">": "\\textgreater{}", "|": "\\textbar{}"}
 )  # fmt: skip
 _NESTED = ("]", ")")
+_BUILT = frozenset(("LIST", "ARRAY", "MAP", "STRUCT", "TUPLE", "DECIMAL"))
+CONSTANT = "CONSTANT OF SQL"
 _BARE = frozenset(("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"))
 
 Row = Sequence[Any]
@@ -67,16 +69,19 @@ def _latex(text: str) -> str:
 
 def insert(table: str, types: Sequence[str], rows: Iterable[Row], out: TextIO) -> None:
     """INSERT statements of at most 100 rows each. `table`: as it is written in SQL. Values come back as they are, but for what Python
-    has no values for (months of an INTERVAL, nanoseconds, infinite times); of those the text is exact, as `is_exact` tells."""
+    has no values for (months of an INTERVAL, nanoseconds, infinite times, the member of a UNION); of those the text is exact, as `is_exact`
+    tells, but for a UNION."""
     lines = ("(" + ", ".join(sql_literal(v, t) for v, t in zip(row, types, strict=True)) + ")" for row in rows)
     while batch := list(islice(lines, INSERT_ROWS)):
         out.write(f"INSERT INTO {table} VALUES\n" + ",\n".join(batch) + ";\n")
 
 
 def sql_literal(value: object, type_name: str) -> str:
-    """A value, or for any type DuckDB's text of it, as a constant of SQL of exactly that type."""
-    if value is not None and not isinstance(value, str) and type_name.endswith(_NESTED):
-        return f"{_constant(value, read(type_name))}::{type_name}"
+    """A value, or for any type DuckDB's text of it, as a constant of SQL of exactly that type; a text of type CONSTANT is one."""
+    if type_name == CONSTANT:
+        return str(value)
+    if value is not None and not isinstance(value, str) and type_name.endswith(_NESTED) and (kind := read(type_name)).name in _BUILT:
+        return f"{_constant(value, kind)}::{type_name}"
     return _leaf(value, type_name)
 
 
@@ -116,4 +121,6 @@ def _leaf(value: object, type_name: str) -> str:
 
 
 def _text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    """A quoted text; no string of SQL can have a NUL in it."""
+    parts = ["'" + part.replace("'", "''") + "'" for part in text.split("\0")]
+    return parts[0] if len(parts) == 1 else "(" + " || chr(0) || ".join(parts) + ")"

@@ -17,6 +17,11 @@ from lakelite.resources import folder
 STATEMENT, REFUSED, VIEW, SETTING, ERROR = "statement", "statement that is refused", "system view", "setting", "error"
 _SECTIONS = {"statements": STATEMENT, "system_views": VIEW}
 _ROWS = {"statements": REFUSED, "settings": SETTING, "errors": ERROR}
+_ALSO = {
+    "SELECT": ("TIME TRAVEL", "AT", "AS OF"), "INSERT": ("UPSERT", "ON CONFLICT"), "COPY": ("ADOPT",),
+    "CREATE TABLE": ("PARTITIONED BY", "PARTITION", "TEMP", "TEMPORARY", "PRIMARY KEY", "UNIQUE", "CHECK"),
+}  # fmt: skip
+"""What sections are asked for by, beside their titles."""
 _SECTION = re.compile(r"^## ([^\n]+)\n(.*?)(?=^##? |\Z)", re.DOTALL | re.MULTILINE)
 _FENCED = re.compile(r"^```.*\n((?:.*\n)*?)```$", re.MULTILINE)
 _CODE = re.compile(r"`([^`]+)`")
@@ -51,7 +56,7 @@ def topics() -> tuple[Topic, ...]:
 def find(name: str) -> tuple[list[Topic], list[str]]:
     """The topics of that name, or the only one whose name begins with its words; and the titles of others that do."""
     wanted = " ".join(name.split()).lower()
-    exact = [topic for topic in topics() if wanted in map(str.lower, topic.names)]
+    exact = [topic for topic in topics() if wanted in map(str.lower, topic.names + _ALSO.get(topic.names[0], ()))]
     others = (topic for topic in topics() if topic not in exact and topic.kind != REFUSED)
     longer = [topic for topic in others if any(one.lower().startswith(f"{wanted} ") for one in topic.names)]
     return (longer, []) if not exact and len(longer) == 1 else (exact, [topic.title for topic in longer])

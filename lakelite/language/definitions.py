@@ -41,6 +41,8 @@ def read_create(reader: Reader) -> CreateSchema | CreateTable | CreateTableAs | 
     if word in ("RECURSIVE", "MATERIALIZED") and reader.peek(1).word == "VIEW":
         raise reader.unsupported(f"CREATE {word} VIEW", _OTHER_VIEWS[word])
     if word in ("UNIQUE", "PERSISTENT") and reader.peek(1).word in CREATED:
+        if (both := f"{word} {reader.peek(1).word}") in CREATED:
+            raise reader.unsupported(f"CREATE {both}", CREATED[both])
         reader.index += 1
         word = reader.peek().word
     if word in CREATED:

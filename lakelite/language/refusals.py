@@ -34,6 +34,7 @@ BY_FIRST_WORDS: tuple[tuple[tuple[str, ...], str, str], ...] = (
 
 CREATED: dict[str, str] = {
     "INDEX": "statistics of each fragment rule out what a query cannot need; a lake has no indexes",
+    "UNIQUE INDEX": "ALTER TABLE t ADD UNIQUE (column, …) keeps values apart; a lake has no indexes",
     "TYPE": "write the type in the column: ENUM('a', 'b'), STRUCT(a INTEGER)",
     "MACRO": "put the expression into the query",
     "FUNCTION": "put the expression into the query",

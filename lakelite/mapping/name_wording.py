@@ -18,6 +18,7 @@ _FILES = "a file is read by its ending, such as .parquet, .csv or .json, or by a
 _FORMATS = ("csv", "json", "parquet")
 _NO_ROWID = "rows of a lake have no such number: a key tells them apart, or row_number() OVER (…) in a query"
 _LISTS = "SHOW ALL TABLES lists the tables of this lake"
+_SYSTEM, _LISTS_SYSTEM = "lake.", "SHOW TABLES FROM lake lists its system views"
 
 
 def _no_table(found: re.Match[str], said: Said) -> Words:
@@ -31,8 +32,9 @@ def _no_table(found: re.Match[str], said: Said) -> Words:
     if within in _STANDARD:
         there = [f"{within}.{one}" for one in offered(found[3]) if re.fullmatch(r"\w+", one)]
         return Words(f'table "{written}" does not exist', did_you_mean(name, there, f"SELECT view_name FROM {_STANDARD[within]} lists them"), name)
+    lists = _LISTS_SYSTEM if written.lower().startswith(_SYSTEM) else _LISTS
     near = did_you_mean(name, [*said.names.tables, *_CTE.findall(said.text), *said.names.near_variables(name)])
-    hint = "; ".join(filter(None, (near, variable))) or (_FILES if re.search(r"[/\\.]", name) else _LISTS)
+    hint = "; ".join(filter(None, (near, variable))) or (_FILES if re.search(r"[/\\.]", name) else lists)
     return Words(f'table "{written}" does not exist', hint, name)
 
 

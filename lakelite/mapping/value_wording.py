@@ -47,6 +47,11 @@ def _out_of_range(found: re.Match[str], said: Said) -> Words:
     return Words(message, f"use a wider type; {_TRY}", thing=found[1], is_item=found[3] is not None)
 
 
+def _too_many_digits(found: re.Match[str], said: Said) -> Words:
+    message = f"{found[1]} is out of range: a lake holds numbers of up to 38 digits, in HUGEINT and UHUGEINT too{_of(found[2])}"
+    return Words(message, "VARCHAR holds every digit, DOUBLE about 16 of them", thing=found[1], is_item=found[2] is not None)
+
+
 def _no_cast(found: re.Match[str], said: Said) -> Words:
     return Words(f"{sql_types(found[1])} cannot be cast to {sql_types(found[2])}", "cast it to VARCHAR first, if its text is what is meant")
 
@@ -133,6 +138,7 @@ RULES: tuple[Rule, ...] = (
         r"|(?:no argument for|bad) repetition operator): [^\n]*$|^trailing \\.*",
         _regex,
     ),
+    rule(rf"^Could not cast value (\S{{39,}}) to DECIMAL\(38,0\){_OF_COLUMN}", _too_many_digits),
     rule(rf"^Could not cast value (\S+) to (DECIMAL\([\d,]+\)){_OF_COLUMN}", _out_of_range),
     rule(r"^(?:Overflow|Underflow) in (\w+) of (\w+) \((.*?)\)", _overflow),
     rule(r"^Cannot create a string of size: '(\d+)', the maximum supported string size is: '(\d+)'", _long_string),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from lakelite.errors import DataError, OperationalError
 from lakelite.mapping.ours import mapped
 from lakelite.model import literal, quote
-from lakelite.storage import type_text
+from lakelite.storage import left_out, type_text
 
 if TYPE_CHECKING:
     import duckdb
@@ -32,29 +32,42 @@ _NOT_IN_ARROW = frozenset({"BIT", "BIGNUM"})
 @dataclass(frozen=True, slots=True)
 class ForeignTable:
     """`parts`: the columns with their types, NOT NULL and DEFAULT, and the constraints, as CREATE TABLE has them. `rows()`: an Arrow
-    stream, by name. `left_out`: for a person."""
+    stream, by name. `left_out`: for a person. `comments`: statements."""
 
     schema: str
     name: str
     parts: tuple[str, ...]
     rows: Callable[[], pa.RecordBatchReader]
     left_out: tuple[str, ...] = ()
+    comments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """`schemas`: all but main. `left_out`: what the file has besides tables."""
+
+    schemas: tuple[str, ...]
+    tables: tuple[ForeignTable, ...]
+    left_out: tuple[str, ...]
 
 
 @contextmanager
-def tables_of(path: Path) -> Iterator[list[ForeignTable]]:
-    """All tables of the file, whose rows can be read within the block. OperationalError: it is neither a DuckDB nor a SQLite file."""
+def contents_of(path: Path) -> Iterator[Contents]:
+    """What is in the file within the block. OperationalError: it is neither a DuckDB nor a SQLite file."""
     with mapped(), path.open("rb") as file:
         head = file.read(16)
     if head == _SQLITE_MAGIC:
         # DuckDB reads the rows in a thread of its own, one at a time.
         with mapped(), closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)) as connection:
-            yield [_sqlite_table(connection, name) for (name,) in connection.execute(_SQLITE_TABLES).fetchall()]
+            tables = tuple(_sqlite_table(connection, name, text) for name, text in connection.execute(_SQLITE_TABLES).fetchall())
+            yield Contents((), tables, left_out.of_sqlite(connection))
     elif head[8:12] == _DUCKDB_MAGIC:
         import duckdb
 
         with mapped(), closing(duckdb.connect(str(path), read_only=True)) as connection:
-            yield [_duckdb_table(connection, *row) for row in connection.execute(_DUCKDB_TABLES).fetchall()]
+            schemas = tuple(name for (name,) in connection.execute(_DUCKDB_SCHEMAS).fetchall())
+            tables = tuple(_duckdb_table(connection, *row) for row in connection.execute(_DUCKDB_TABLES).fetchall())
+            yield Contents(schemas, tables, left_out.of_duckdb(connection))
     else:
         hint = "IMPORT DATABASE takes a directory that EXPORT DATABASE made, or such a file; COPY t FROM and read_csv take others"
         raise OperationalError(f"{path} is neither a DuckDB nor a SQLite file", hint=hint)
@@ -62,9 +75,12 @@ def tables_of(path: Path) -> Iterator[list[ForeignTable]]:
 
 # DuckDB.
 
+_DUCKDB_SCHEMAS = """
+    SELECT schema_name FROM duckdb_schemas() WHERE database_name = current_database() AND NOT internal AND schema_name <> 'main' ORDER BY ALL"""
 _DUCKDB_TABLES = """
-    SELECT t.schema_name, t.table_name,
-           list({'name': c.column_name, 'type': c.data_type, 'default': c.column_default, 'nullable': c.is_nullable} ORDER BY c.column_index)
+    SELECT t.schema_name, t.table_name, t.sql, t.comment,
+           list({'name': c.column_name, 'type': c.data_type, 'default': c.column_default, 'nullable': c.is_nullable, 'comment': c.comment,
+                 'generated': c.generation_expression} ORDER BY c.column_index)
     FROM duckdb_tables() t JOIN duckdb_columns() c USING (database_oid, table_oid)
     WHERE t.database_name = current_database() AND NOT t.temporary GROUP BY ALL ORDER BY ALL"""
 _DUCKDB_CONSTRAINTS = """
@@ -72,15 +88,20 @@ _DUCKDB_CONSTRAINTS = """
     WHERE database_name = current_database() AND schema_name = ? AND table_name = ? AND constraint_type <> 'NOT NULL' ORDER BY constraint_index"""
 
 
-def _duckdb_table(connection: duckdb.DuckDBPyConnection, schema: str, name: str, columns: list[dict[str, Any]]) -> ForeignTable:
+def _duckdb_table(
+    connection: duckdb.DuckDBPyConnection, schema: str, name: str, text: str, comment: str | None, columns: list[dict[str, Any]]
+) -> ForeignTable:
     table = f"{quote(schema)}.{quote(name)}"
     constraints = connection.execute(_DUCKDB_CONSTRAINTS, [schema, name]).fetchall()
-    left_out = [text for is_foreign, text in constraints if is_foreign]
+    lost = [text for is_foreign, text in constraints if is_foreign] + left_out.clauses(text, ("COLLATE",))
     described: list[str] = []
     for column in columns:
         default = column["default"]
-        if default is not None and "nextval(" in default:
-            left_out.append(f"{column['name']} DEFAULT {default}")
+        if column["generated"] is not None:
+            lost.append(left_out.generated(column["name"], column["generated"]))
+            default = None
+        elif default is not None and "nextval(" in default:
+            lost.append(f"{column['name']} DEFAULT {default}")
             default = None
         described.append(_column(column["name"], column["type"], nullable=column["nullable"], default=default))
     values = ", ".join(f"{_carried(column['name'], column['type'])} AS {quote(column['name'])}" for column in columns)
@@ -89,7 +110,15 @@ def _duckdb_table(connection: duckdb.DuckDBPyConnection, schema: str, name: str,
         return connection.sql(f"SELECT {values} FROM {table}").to_arrow_reader(BATCH_ROWS)
 
     kept = (text for is_foreign, text in constraints if not is_foreign)
-    return ForeignTable(schema, name, (*described, *kept), rows, tuple(left_out))
+    return ForeignTable(schema, name, (*described, *kept), rows, tuple(lost), tuple(_comments(table, comment, columns)))
+
+
+def _comments(table: str, comment: str | None, columns: list[dict[str, Any]]) -> Iterator[str]:
+    if comment is not None:
+        yield f"COMMENT ON TABLE {table} IS {literal(comment)}"
+    for column in columns:
+        if column["comment"] is not None:
+            yield f"COMMENT ON COLUMN {table}.{quote(column['name'])} IS {literal(column['comment'])}"
 
 
 def _column(name: str, declared: str, *, nullable: bool, default: str | None = None) -> str:
@@ -115,7 +144,7 @@ def _holds_none(declared: type_text.Type, names: frozenset[str]) -> bool:
 
 # SQLite: each value has a type of its own, so that a column's is found by looking at all of them.
 
-_SQLITE_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
+_SQLITE_TABLES = "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
 _DAY = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
 _MOMENTS = {  # what a text has to be like, and SQLite's function that gives it back as it is if there is such a day and time
     "DATE": (_DAY, "date({}, '+0 days')", 10),
@@ -124,16 +153,17 @@ _MOMENTS = {  # what a text has to be like, and SQLite's function that gives it 
 _DECLARED_MOMENTS = {"DATE": "DATE", "DATETIME": "TIMESTAMP", "TIMESTAMP": "TIMESTAMP"}
 
 
-def _sqlite_table(connection: sqlite3.Connection, name: str) -> ForeignTable:
-    found = connection.execute(f'SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info({literal(name)})').fetchall()
+def _sqlite_table(connection: sqlite3.Connection, name: str, text: str) -> ForeignTable:
+    found = connection.execute(f'SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_xinfo({literal(name)}) WHERE hidden <> 1').fetchall()
     declared = {column: _sqlite_type(connection, name, column, str(kind).upper()) for column, kind, *_ in found}
-    left_out = [f"{column} DEFAULT {default}" for column, _, _, default, _ in found if default is not None]
+    lost = [f"{column} DEFAULT {default}" for column, _, _, default, _ in found if default is not None]
     key = [quote(column) for column, _, _, _, place in sorted(found, key=lambda row: row[4]) if place]
     parts = [_column(column, declared[column], nullable=not is_needed) for column, _, is_needed, _, _ in found]
     if key:
         has_null = connection.execute(f"SELECT 1 FROM {quote(name)} WHERE {' OR '.join(f'{column} IS NULL' for column in key)}").fetchone()
-        (left_out if has_null else parts).append(f"PRIMARY KEY({', '.join(key)})")  # which may hold NULLs in SQLite
-    return ForeignTable("main", name, tuple(parts), lambda: _sqlite_rows(connection, name, declared), tuple(left_out))
+        (lost if has_null else parts).append(f"PRIMARY KEY({', '.join(key)})")  # which may hold NULLs in SQLite
+    lost += left_out.of_sqlite_table(connection, name, text)
+    return ForeignTable("main", name, tuple(parts), lambda: _sqlite_rows(connection, name, declared), tuple(lost))
 
 
 def _sqlite_type(connection: sqlite3.Connection, table: str, column: str, declared: str) -> str:

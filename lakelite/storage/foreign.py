@@ -35,6 +35,7 @@ _MANY_READS = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("polars", "Laz
                ("pyarrow.dataset", "Dataset"))  # fmt: skip
 _COLUMNS_ALONE = (("pandas", "Series"), ("polars", "Series"), ("pyarrow", "Array"), ("pyarrow", "ChunkedArray"))
 _WHAT_IS_ONE = "a table is a pandas or Polars DataFrame, a pyarrow Table, RecordBatchReader or Dataset, or any object with __arrow_c_stream__"
+_OF_ROWS = "pa.Table.from_pylist([{…}, …]) of pyarrow makes a table of dicts, pa.table({…}) one of columns; executemany takes rows as they are"
 
 
 class Frames:
@@ -177,8 +178,7 @@ def is_table(value: object) -> bool:
 def scannable(value: object) -> Any:
     """What DuckDB is given to read the rows of `value`; ProgrammingError if it is no table. A stream is opened here, once."""
     if not is_table(value):
-        hint = "use its to_frame(), or put it into a table" if _is_one(value, _COLUMNS_ALONE) else _WHAT_IS_ONE
-        raise ProgrammingError(f"{described(value)} is not a table", hint=hint)
+        raise ProgrammingError(f"{described(value)} is not a table", hint=_hint(value))
     if _is_one(value, _MANY_READS):
         _check_types(value, value)
         return value
@@ -218,6 +218,12 @@ def _opened(value: Any) -> Any:
     if _is_one(value, (("pyarrow.dataset", "Scanner"),)):
         return value.to_reader()
     return pa.RecordBatchReader.from_stream(value) if hasattr(value, "__arrow_c_stream__") else pa.record_batch(value)
+
+
+def _hint(value: object) -> str:
+    if isinstance(value, list | tuple | dict):
+        return _OF_ROWS
+    return "use its to_frame(), or put it into a table" if _is_one(value, _COLUMNS_ALONE) else _WHAT_IS_ONE
 
 
 def can_be_read_again(scannable_: Any) -> bool:

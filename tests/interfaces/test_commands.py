@@ -95,8 +95,19 @@ TIMES = """CREATE TABLE times AS SELECT INTERVAL '1 month -2 days' AS i, 'infini
     '2020-01-01 00:00:00.123456789'::TIMESTAMP_NS AS n, {'a': INTERVAL '3 months', 'b': MAP {'x,=''': 'infinity'::DATE}} AS s"""
 
 
+UNIONS = """CREATE TABLE u (u UNION(n INTEGER, v VARCHAR), l UNION(a INTEGER, "b 'c" DATE)[], s STRUCT("x'" UNION(h HUGEINT, t VARCHAR[]), y INTERVAL),
+    m MAP(VARCHAR, UNION(n TINYINT, i INTEGER)), a UNION(n INTEGER, v VARCHAR)[2], o UNION(l INTEGER[], u UNION(x DATE, y VARCHAR)));
+    INSERT INTO u VALUES (3, [union_value(a := 1), NULL, union_value(a := 2)], {'x''': union_value(t := ['it''s', NULL]), 'y': INTERVAL '1 month'},
+        MAP {'k''': union_value(i := 5::INTEGER), 'l': NULL}, ['3', NULL], union_value(u := union_value(y := chr(0) || '''x'))),
+        ('3', [], NULL, MAP {}, NULL, union_value(l := [])), (union_value(n := NULL::INTEGER), NULL, NULL, NULL, [NULL, 'x'], NULL);
+    INSERT INTO u (u) VALUES (NULL), ('NULL'), ('');
+    INSERT INTO u (l, m) VALUES ([union_value("b 'c" := DATE '2020-01-01')], MAP {'m': union_value(n := 5::TINYINT)})"""
+NULS = """CREATE TABLE z (t VARCHAR, s STRUCT(a VARCHAR, b VARCHAR[]));
+    INSERT INTO z VALUES ('a''' || chr(0) || '''b', {'a': chr(0), 'b': ['x' || chr(0) || 'y', '']}), (chr(0), NULL)"""
+
+
 @pytest.mark.parametrize(
-    "script", [TYPES, TIMES, "CREATE TABLE e (a INTEGER)", 'CREATE SCHEMA s; CREATE TABLE s."a;b" AS SELECT range AS n FROM range(250)']
+    "script", [TYPES, TIMES, UNIONS, NULS, "CREATE TABLE e (a INTEGER)", 'CREATE SCHEMA s; CREATE TABLE s."a;b" AS SELECT range AS n FROM range(250)']
 )
 def test_a_dump_makes_the_same_lake(session, tmp_path, script):
     session(script)
@@ -109,6 +120,8 @@ def test_a_dump_makes_the_same_lake(session, tmp_path, script):
         assert again.execute("SELECT schema_name, table_name FROM lake.tables ORDER BY ALL").fetchall() == tables
         for schema, name in tables:
             query = f'SELECT COLUMNS(*)::VARCHAR FROM {schema}."{name}" ORDER BY ALL'
+            assert str(again.execute(query).fetchall()) == str(session.lake.execute(query).fetchall())
+            query = f'SELECT to_json(COLUMNS(*))::VARCHAR FROM {schema}."{name}" ORDER BY ALL'
             assert str(again.execute(query).fetchall()) == str(session.lake.execute(query).fetchall())
             create = f'SHOW CREATE TABLE {schema}."{name}"'
             assert again.execute(create).fetchall() == session.lake.execute(create).fetchall()
@@ -400,6 +413,24 @@ def test_help_tells_of_every_command(session):
         assert command.about in session(f".help {command.names[0]}")[2]
     assert session(".help mode")[2] == session("\\? .mode")[2]
     assert "also \\timing" in session(".help .timer")[2]
+    for asked, told in {
+        "upsert": "DO UPDATE",
+        "on conflict": "DO UPDATE",
+        "time travel": "AT (VERSION",
+        "adopt": "ADOPT",
+        "partitioned by": "bucket(",
+        "temp": "TEMP TABLE",
+    }.items():
+        assert told in session(f".help {asked}")[2]
+
+
+def test_an_ending_that_names_no_format_is_told(session, tmp_path):
+    for command in (".once", ".output"):
+        code, _, said = session(f"{command} stock.foo\nSELECT 1 AS a;\n.output")
+        assert code == DONE
+        assert '".foo" names no format' in said
+        assert session(f"{command} stock.txt\nSELECT 1 AS a;\n.output")[2] == ""
+    assert (tmp_path / "stock.foo").read_text() == "a\n1\n"
 
 
 @pytest.mark.parametrize(
@@ -419,11 +450,13 @@ def test_a_pinned_session_disturbs_nobody_and_is_disturbed_by_nobody(session, tm
         "[]::INTEGER[]", "[[1], NULL, []]::INTEGER[][]", "MAP {}::MAP(VARCHAR, DATE)", "{'a': NULL}::STRUCT(a DATE)", "row(1, 'x')", "'a,''b'::ENUM('a,''b', 'c')",
         "'1010'::BIT", "123456789012345678901234567890::BIGNUM", "'12:00:00+02'::TIMETZ",
         "[0.1::FLOAT, 'nan'::FLOAT]", "['2020-01-01'::DATE]::DATE[1]", "E'a\\tb'", "true", "-1", "1.50::DECIMAL(4,2)",
+        "union_value(a := 'x')::UNION(a VARCHAR)", "'a' || chr(0) || 'b'", "['a' || chr(0)]",
     ],
 )  # fmt: skip
 def test_a_constant_is_what_it_stands_for(session, constant):
     out = session(f".mode insert x\nSELECT {constant} AS v")[1]
     written = out.removeprefix("INSERT INTO x VALUES\n(").removesuffix(");\n")
+    assert written.count("UNION") <= 1, "no cast is doubled"
     same = f"SELECT typeof({constant}) = typeof({written}), ({constant})::VARCHAR IS NOT DISTINCT FROM ({written})::VARCHAR"
     assert session.lake.execute(same).fetchall() == [(True, True)], written
 

@@ -113,6 +113,9 @@ def test_what_is_no_table_is_refused_with_what_is_one(table: Any, data: Any) -> 
 
 def test_a_series_is_a_column(table: Any) -> None:
     pandas = library("pandas")
+    for wrong in ([{"a": 1}], {"a": [1]}, ()):
+        with pytest.raises(lakelite.ProgrammingError, match=r"is not a table\nHint: pa\.Table\.from_pylist.*executemany"):
+            table.append("t", wrong)
     with pytest.raises(lakelite.ProgrammingError, match="a Series of pandas is not a table") as raised:
         table.append("t", pandas.Series([1], name="id"))
     assert "to_frame" in (raised.value.hint or "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 import lakelite
@@ -98,6 +99,10 @@ def test_what_keeps_them(lake: Any, tmp_path: Path) -> None:
     with lakelite.connect(tmp_path / "second", autocommit=True) as other:
         other.execute(f"IMPORT DATABASE '{tmp_path / 'out'}'")
         assert shown(other) == " PARTITIONED BY (bucket(3, b)) WITH (inline_rows = 3, upkeep = 'off');"
+        assert [shown(other, name) for name in ("plain", "whole")] == [";", " PARTITIONED BY (a) WITH (upkeep = 'off');"]
+    with duckdb.connect() as plain:
+        plain.execute(f"IMPORT DATABASE '{tmp_path / 'out'}'")
+        assert plain.execute("SELECT b FROM t").fetchall() == [(1,)]
     with lakelite.connect(tmp_path / "lake", autocommit=True) as again:
         assert shown(again) == " PARTITIONED BY (bucket(3, b)) WITH (inline_rows = 3, upkeep = 'off');"
     lake.execute(f"RESTORE TABLE t TO VERSION AS OF {version}")

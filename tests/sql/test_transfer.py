@@ -198,7 +198,9 @@ def test_a_duckdb_file(lake: Any, tmp_path: Path) -> None:
         before = everything(duck, ("t", "s.k"))
     cursor = lake.execute("IMPORT DATABASE ?", [path])
     assert cursor.fetchall() == [(2, 25_002)]
-    assert [text for _, text in cursor.messages] == ["s.k: i DEFAULT nextval('q') was left out"]
+    assert [text for _, text in cursor.messages] == [
+        f"{what} was left out" for what in ("s.k: i DEFAULT nextval('q')", "sequence main.q", "type main.mood", "view main.v")
+    ]
     after = everything(lake, ("t", "s.k"))
     assert {n: rows for n, (_, rows) in after.items()} == {n: rows for n, (_, rows) in before.items()}
     assert [kind for _, kind in after["s.k"][0]] == ["INTEGER", "ENUM('ok', 'sad')"]
@@ -231,6 +233,7 @@ def test_a_sqlite_file(lake: Any, tmp_path: Path) -> None:
     assert [text for _, text in cursor.messages] == [
         'main.nullable: PRIMARY KEY("k") was left out',
         "main.people: share DEFAULT 1 was left out",
+        "index main.i of people was left out",
     ]
     with pytest.raises(lakelite.IntegrityError, match="primary key"):
         lake.execute("INSERT INTO people (id, name) VALUES (1, 'again')")
@@ -260,6 +263,92 @@ def test_values_of_sqlite_that_no_type_holds(lake: Any, tmp_path: Path, value: s
     with pytest.raises(error, match=words):
         lake.execute("IMPORT DATABASE ?", [tmp_path / "x.db"])
     assert lake.execute("SHOW TABLES").fetchall() == []
+
+
+def left_out(lake: Any, path: Path) -> list[str]:
+    cursor = lake.execute("IMPORT DATABASE ?", [path])
+    return [str(text).removesuffix(" was left out") for _, text in cursor.messages]
+
+
+def test_what_duckdb_has_and_a_lake_has_not_is_said(lake: Any, tmp_path: Path) -> None:
+    with closing(duckdb.connect(str(tmp_path / "x.duckdb"))) as duck:
+        for statement in (
+            'CREATE TABLE p (id INTEGER PRIMARY KEY, a VARCHAR COLLATE NOCASE.NOACCENT, "b, COLLATE c" VARCHAR COLLATE de)',
+            "CREATE TABLE t (i INTEGER REFERENCES p (id), g INTEGER GENERATED ALWAYS AS (i + 1), s VARCHAR DEFAULT ' COLLATE de')",
+            "INSERT INTO p (id) VALUES (1)",
+            "INSERT INTO t (i) VALUES (1)",
+            "CREATE INDEX one ON p (a)",
+            "CREATE UNIQUE INDEX two ON p (lower(a))",
+            "CREATE MACRO plus(x) AS x + 1",
+            "CREATE MACRO rows_of(x) AS TABLE SELECT x",
+            "CREATE SCHEMA bare",
+            "COMMENT ON TABLE t IS 'it''s'",
+            "COMMENT ON COLUMN t.g IS 'more'",
+        ):
+            duck.execute(statement).fetchall()
+    assert left_out(lake, tmp_path / "x.duckdb") == [
+        "main.p: COLLATE NOCASE.NOACCENT of a",
+        'main.p: COLLATE de of "b, COLLATE c"',
+        "main.t: FOREIGN KEY (i) REFERENCES p(id)",
+        "main.t: GENERATED ALWAYS AS CAST((i + 1) AS INTEGER) of g (a plain column now, with the values that it had)",
+        "index main.one of p",
+        "macro main.plus",
+        "macro main.rows_of",
+        "unique index main.two of p",
+    ]
+    assert lake.execute("FROM t").fetchall() == [(1, 2, " COLLATE de")]
+    assert lake.execute("SELECT comment FROM lake.columns WHERE column_name = 'g'").fetchall() == [("more",)]
+    assert lake.execute("SELECT comment FROM lake.tables WHERE table_name = 't'").fetchall() == [("it's",)]
+    assert "bare" in [name for _, name, _ in lake.execute("SHOW SCHEMAS").fetchall()]
+
+
+def test_a_value_of_a_file_that_a_lake_cannot_hold(lake: Any, tmp_path: Path) -> None:
+    with closing(duckdb.connect(str(tmp_path / "x.duckdb"))) as duck:
+        duck.execute("CREATE SCHEMA s; CREATE TABLE s.t AS SELECT 170141183460469231731687303715884105727 AS h").fetchall()
+    with pytest.raises(lakelite.DataError, match=r"s\.t: 1701.* out of range: a lake holds numbers of up to 38 digits.*\(column h\)"):
+        lake.execute("IMPORT DATABASE ?", [tmp_path / "x.duckdb"])
+    assert lake.execute("SHOW ALL TABLES").fetchall() == []
+
+
+@pytest.mark.parametrize("value", ["170141183460469231731687303715884105727", "'340282366920938463463374607431768211455'"])
+def test_more_digits_than_a_lake_holds(lake: Any, value: str) -> None:
+    lake.execute("CREATE TABLE big (h HUGEINT, u UHUGEINT, d DECIMAL(38, 2))")
+    with pytest.raises(lakelite.DataError, match=r"up to 38 digits.*\(column u\)\nHint: VARCHAR holds every digit"):
+        lake.execute(f"INSERT INTO big (u) VALUES ({value})")
+    with pytest.raises(lakelite.DataError, match=r"Hint: (use a wider type|TRY_CAST)"):
+        lake.execute(f"INSERT INTO big (d) VALUES ({value})")
+
+
+def test_what_sqlite_has_and_a_lake_has_not_is_said(lake: Any, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "x.db")) as other:
+        other.executescript("""
+            CREATE TABLE p (id INTEGER PRIMARY KEY AUTOINCREMENT, f INT CHECK (f > 0 AND f IN (1, 2)), -- CHECK (none)
+                [n, m] TEXT UNIQUE COLLATE NOCASE DEFAULT ') CHECK (', /* COLLATE x */ v AS (id + 1), s INT GENERATED ALWAYS AS (id+2) STORED,
+                CONSTRAINT c CHECK (f < 9), UNIQUE (f, id));
+            CREATE TABLE q (x INT REFERENCES p ON DELETE CASCADE, y TEXT, FOREIGN KEY (x, y) REFERENCES p (id, f));
+            CREATE INDEX one ON q (y); CREATE UNIQUE INDEX two ON q (x) WHERE x > 3;
+            CREATE VIEW seen AS SELECT * FROM p; CREATE TRIGGER fired AFTER INSERT ON p BEGIN INSERT INTO q VALUES (1, 'a'); END;
+            INSERT INTO p (id, f) VALUES (1, 2);
+        """)
+    plain = "(a plain column now, with the values that it had)"
+    assert left_out(lake, tmp_path / "x.db") == [
+        "main.p: n, m DEFAULT ') CHECK ('",
+        "main.p: AUTOINCREMENT of id",
+        "main.p: CHECK (f > 0 AND f IN (1, 2)) of f",
+        "main.p: COLLATE NOCASE of [n, m]",
+        f"main.p: GENERATED ALWAYS AS (id + 1) of v {plain}",
+        f"main.p: GENERATED ALWAYS AS (id+2) of s {plain}",
+        "main.p: CHECK (f < 9)",
+        "main.p: UNIQUE (n, m)",
+        "main.p: UNIQUE (f, id)",
+        "main.q: FOREIGN KEY (x) REFERENCES p",
+        "main.q: FOREIGN KEY (x, y) REFERENCES p",
+        "index main.one of q",
+        "trigger main.fired of p",
+        "unique index main.two of q",
+        "view main.seen",
+    ]
+    assert lake.execute("FROM p").fetchall() == [(1, 2, ") CHECK (", 2, 3)]
 
 
 def test_dates_that_are_no_dates_stay_text(lake: Any, tmp_path: Path) -> None:

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 from lakelite.errors import ProgrammingError
 from lakelite.interfaces.commands.command import Command, path_of, switch_of, table_of, words
+from lakelite.interfaces.delivery import BY_ENDING, EXCEL, PARQUET
 from lakelite.interfaces.render import MODES
 from lakelite.mapping.names import did_you_mean
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from lakelite.interfaces.runner import Runner
 
 
@@ -35,7 +38,9 @@ def _expanded(runner: Runner, argument: str) -> int:
 def _output(runner: Runner, argument: str) -> int:
     names = words(".output", argument, 0, 1, "one file name, in quotes if it holds spaces")
     if names:
-        runner.display.to_file(path_of(names[0]))
+        path = path_of(names[0])
+        runner.display.to_file(path)
+        _tell_format(runner, path)
     else:
         runner.display.to_out()
     return 0
@@ -43,8 +48,16 @@ def _output(runner: Runner, argument: str) -> int:
 
 def _once(runner: Runner, argument: str) -> int:
     (name,) = words(".once", argument, 1, 1, "one file name, in quotes if it holds spaces")
-    runner.display.once = path_of(name)
+    path = runner.display.once = path_of(name)
+    _tell_format(runner, path)
     return 0
+
+
+def _tell_format(runner: Runner, path: Path) -> None:
+    """Says which format a file gets whose ending names none; one without an ending, or with .txt, is for whatever is on."""
+    if path.suffix and path.suffix.lower() not in (*BY_ENDING, PARQUET, EXCEL, ".txt"):
+        endings = ", ".join((*BY_ENDING, PARQUET, EXCEL))
+        runner.note(f'{path.name} will be of mode {runner.display.mode}: "{path.suffix}" names no format (there are {endings})')
 
 
 def _all(runner: Runner, argument: str) -> int:

@@ -65,19 +65,25 @@ def _dump(runner: Runner, argument: str) -> int:
 
 
 def _dump_table(runner: Runner, name: str) -> None:
-    """The statement that makes a table, and its rows as they stream; as text, where Python would not have them exactly."""
-    from lakelite.interfaces.formats import is_exact
+    """The statement that makes a table, and its rows as they stream; as text, or as constants, where Python would not have them exactly."""
+    from lakelite.interfaces.constants import constant, has_union
+    from lakelite.interfaces.formats import CONSTANT, is_exact
     from lakelite.interfaces.runner import Stoppable
     from lakelite.model import quote
 
     runner.display.text(_create(runner, name))
     columns = [(row[0], row[1]) for row in runner.rows(f"DESCRIBE {name}")]
-    select = ", ".join(quote(column) if is_exact(kind) else f"{quote(column)}::VARCHAR" for column, kind in columns)
+    unions = {column for column, kind in columns if has_union(kind)}
+    select = ", ".join(
+        constant(quote(column), kind) if column in unions else quote(column) if is_exact(kind) else f"{quote(column)}::VARCHAR"
+        for column, kind in columns
+    )
+    shown = [(column, CONSTANT if column in unions else kind) for column, kind in columns]
     stop = threading.Event()
 
     def rows() -> bool:
         for cursor in runner.connection.statements(f"SELECT {select} FROM {name}"):
-            runner.display.insert_into(name, _Retyped(Stoppable(cursor, stop), columns))
+            runner.display.insert_into(name, _Retyped(Stoppable(cursor, stop), shown))
         return True
 
     runner.supervise(rows, stop)
