@@ -26,7 +26,7 @@ from lakelite.storage.partitions import values
 from lakelite.storage.statistics import FLOATS, SLACK, is_compared
 from lakelite.transaction import constraints, key_lookup
 from lakelite.transaction.execution import Execution
-from lakelite.transaction.view import LakeView
+from lakelite.transaction.view import LakeView, PastView
 
 
 def findings(execution: Execution, damaged: Collection[int]) -> Iterator[Finding]:
@@ -40,12 +40,12 @@ def findings(execution: Execution, damaged: Collection[int]) -> Iterator[Finding
 
 
 def _views(execution: Execution) -> Iterator[tuple[LakeView, str]]:
-    """What the connection sees, then the heads of the other branches, pinned, and what to say of where that is."""
+    """What the connection sees, then the heads of the other branches, pinned, and what to say of where that is. From a past version: of all."""
     yield execution.view, ""
-    catalog = execution.catalog
+    catalog, is_past = execution.catalog, isinstance(execution.view, PastView)
     execution.pin(min((head for _, head, *_ in catalog.rows("look_branches") if head is not None), default=execution.view.snapshot_id))
     for branch, head, *_ in catalog.rows("look_branches"):
-        if head is not None and catalog.row("branch_of", snapshot=head)[0] != execution.branch:
+        if head is not None and (is_past or catalog.row("branch_of", snapshot=head)[0] != execution.branch):
             yield LakeView.load(catalog, head), f" on branch {shown_name(branch)}"
 
 

@@ -486,3 +486,11 @@ def test_what_every_lake_has(path: Path, statement: str, name: str) -> None:
     with lakelite.connect(path, autocommit=True) as con:
         assert any(row[:2] == ("error", name) and "none of this name and number" in row[2] for row in con.execute("CHECK LAKE").fetchall())
         con.execute("CHECK LAKE REPAIR")
+
+
+def test_a_pinned_connection_looks_at_the_heads_too(keyed: Path) -> None:
+    edit(keyed, "UPDATE columns SET nullable = 0 WHERE name = 'b'")
+    with lakelite.connect(keyed, autocommit=True) as con:
+        con.pinned_version = 1
+        found = con.execute("CHECK LAKE").fetchall()
+    assert any(row[1] == "table k on branch main" and "column b is NOT NULL, and NULL in" in row[2] for row in found), found
