@@ -214,13 +214,13 @@ def _anew(engine: Engine, rows: str, column: Column, nulls: int) -> Statistics:
 
 
 def _beyond(statistics: Statistics, column: Column) -> str:
-    """A condition for values outside of the bounds, which for FLOAT and DOUBLE are not exact, and which NaN always is."""
+    """A condition for values outside of the bounds, not exact for FLOAT and DOUBLE, where NaN always is. (Infinity less infinity is NaN.)"""
     name, is_float = quote(column.name), column.type in FLOATS
     slack = f"(abs({name}) * {SLACK} + 1e-40)" if is_float else "0"
     parts = ["false"]
     for bound, operator, sign in ((statistics.minimum, "<", "-"), (statistics.maximum, ">", "+")):
         if bound is not None:
             limit = f"CAST({literal(bound)} AS {column.type})"
-            parts.append(f"{name} {operator} {f'{limit} {sign} {slack}' if is_float else limit}")
+            parts.append(f"({name} {operator} {limit} AND {name} {operator} {limit} {sign} {slack})" if is_float else f"{name} {operator} {limit}")
     outside = " OR ".join(parts)
     return f"({outside}) AND NOT isnan({name})" if is_float and statistics.may_hold_nan else f"({outside})"

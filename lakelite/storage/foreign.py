@@ -221,7 +221,7 @@ def _opened(value: Any) -> Any:
 
 
 def _hint(value: object) -> str:
-    if isinstance(value, list | tuple | dict):
+    if issubclass(type(value), list | tuple | dict):  # a proxy of nothing has no __class__ to be asked for
         return _OF_ROWS
     return "use its to_frame(), or put it into a table" if _is_one(value, _COLUMNS_ALONE) else _WHAT_IS_ONE
 

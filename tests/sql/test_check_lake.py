@@ -411,6 +411,14 @@ def test_statistics_that_leave_values_out_are_found(tmp_path: Path, column: str,
         assert con.execute(f"SELECT count(*) FROM t WHERE {column} IS NULL").fetchone() == (2,)
 
 
+def test_bounds_that_are_no_numbers_are_no_findings(tmp_path: Path) -> None:
+    with lakelite.connect(tmp_path / "lake", autocommit=True) as con:
+        con.execute("SET inline_rows = 0; SET upkeep = off; CREATE TABLE t (f DOUBLE, g FLOAT)")
+        for values in ("'nan'", "'-nan'", "'inf'", "'-inf'", "1e308", "5e-324", "-0.0"):
+            con.execute(f"INSERT INTO t VALUES ({values}, 1), (1, least({values}::DOUBLE, 1e30)::FLOAT); INSERT INTO t VALUES ({values}, 1)")
+        assert con.execute("CHECK LAKE").fetchall() == []
+
+
 def test_repair_moves_orphans_and_removes_filters_and_leaves_the_rest(keyed: Path) -> None:
     with lakelite.connect(keyed, autocommit=True) as con:
         rows = con.execute("SELECT * FROM k ORDER BY ALL").fetchall()
