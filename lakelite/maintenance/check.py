@@ -25,7 +25,7 @@ from lakelite.maintenance import check_rows
 from lakelite.maintenance.findings import RESTORE, RESTORE_FILE, Finding, guarded
 from lakelite.maintenance.vacuum import orphans
 from lakelite.model import ROW_ID_FIELD, Fragment, Table, literal
-from lakelite.storage import files
+from lakelite.storage import arrays, files
 from lakelite.storage.engine import Engine
 from lakelite.storage.files import LakePaths
 from lakelite.transaction.execution import Execution
@@ -200,7 +200,6 @@ def _inline_row_ids(catalog: Catalog, fragment: Fragment) -> NDArray[Any]:
     import pyarrow.compute as pc
 
     rows = pa.ipc.open_stream(catalog.inline_rows(fragment.fragment_id)).read_all()
-    implied = pa.array(np.arange(fragment.row_count, dtype=np.int64) + fragment.first_row_id)
+    implied = arrays.of_numpy(np.arange(fragment.row_count, dtype=np.int64) + fragment.first_row_id)
     name = f"f{ROW_ID_FIELD}"
-    found: NDArray[Any] = (pc.coalesce(rows.column(name), implied) if name in rows.column_names else implied).to_numpy()
-    return found
+    return arrays.to_numpy(pc.coalesce(rows.column(name), implied) if name in rows.column_names else implied)

@@ -17,6 +17,7 @@ from lakelite.contents import TableState
 from lakelite.deletion import DeletionVector, bitstring
 from lakelite.errors import InternalError
 from lakelite.model import ROW_ID_FIELD, Field, Fragment, Table, literal
+from lakelite.storage import arrays
 from lakelite.storage.scan import renamed
 
 if TYPE_CHECKING:
@@ -178,4 +179,4 @@ def _numbered(pieces: Sequence[tuple[Fragment, pa.Table]]) -> pa.Table:
     position = np.arange(sum(counts)) - np.repeat(ends - counts, counts)
     fragment = np.repeat([f.fragment_id for f, _ in pieces], counts)
     columns = dict(zip(rows.column_names, rows.columns, strict=True))  # none, where the table has not one of the fragments' columns any more
-    return pa.table({"fragment": fragment, "position": position, **columns})
+    return arrays.table({"fragment": fragment, "position": position, **columns})

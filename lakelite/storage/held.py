@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakelite.mapping.engine_errors import carried
 from lakelite.model import decimal_of, quote
+from lakelite.storage import arrays
 from lakelite.storage.relations import relation
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def show_arrow(cursor: duckdb.DuckDBPyConnection, columns: Sequence[tuple[str, A
 def _table(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
     import pyarrow as pa
 
-    return pa.table([[row[i] for row in rows] for i in range(len(schema))], schema=schema)
+    return pa.table([arrays.of_values([row[i] for row in rows], kind) for i, kind in enumerate(schema.types)], schema=schema)
 
 
 def _as_arrow(cursor: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Any], most: int | None) -> pa.Table | None:

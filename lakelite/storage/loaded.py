@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakelite.model import RESERVED_SCHEMA, quote
+from lakelite.storage import arrays
 
 if TYPE_CHECKING:
     import duckdb
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 ROWS_KEPT = 1_000_000
 NOTHING_YET = -1
-_RAW = {"VARCHAR": "string", "VARCHAR[]": "string"}  # the rest comes as whole numbers
+_TEXTS = ("VARCHAR", "VARCHAR[]")  # the rest comes as whole numbers
 _DECODE = {"TIMESTAMP": "make_timestamp({})", "VARCHAR[]": "CAST(CAST({} AS JSON) AS VARCHAR[])", "BOOLEAN": "CAST({} AS BOOLEAN)"}
 
 
@@ -86,5 +87,5 @@ def _arrow(columns: Sequence[tuple[str, str]], rows: Sequence[tuple[Any, ...]]) 
     import pyarrow as pa
 
     values = list(zip(*rows, strict=True)) if rows else [()] * len(columns)
-    arrays = [pa.array(value, _RAW.get(kind, "int64")) for (_, kind), value in zip(columns, values, strict=True)]
-    return pa.table(arrays, names=[name for name, _ in columns])
+    kinds = [pa.string() if kind in _TEXTS else pa.int64() for _, kind in columns]
+    return arrays.table({name: arrays.of_values(value, kind) for (name, _), value, kind in zip(columns, values, kinds, strict=True)})

@@ -22,6 +22,7 @@ from lakelite.language.parse import mentions
 from lakelite.language.tokens import lex, unquote
 from lakelite.mapping.names import did_you_mean, listed
 from lakelite.model import DATABASE, ROW_ID_FIELD, Column, Conjunct, Fragment, Table, fold, quote
+from lakelite.storage import arrays
 from lakelite.storage import fragment as fragments
 from lakelite.storage.scan import Addressed
 from lakelite.storage.statistics import candidates
@@ -183,7 +184,7 @@ def _few_versions(execution: Execution, table: Table, sql: str, call: Call, ctes
 
 def _updated_few(execution: Execution, table: Table, rows: pa.Table, scan: Addressed, reads: Reads, state: TableState | None) -> Matched:
     """From the addresses, row ids and new versions in `rows`; those that are deleted in `state` are left out."""
-    positions = _by_fragment(rows.column(0).to_numpy(), rows.column(1).to_numpy(), scan)
+    positions = _by_fragment(arrays.to_numpy(rows.column(0)), arrays.to_numpy(rows.column(1)), scan)
     if state is not None:
         alive = _alive(positions, state)
         if alive != positions:
@@ -197,15 +198,14 @@ def _updated_few(execution: Execution, table: Table, rows: pa.Table, scan: Addre
 def _is_in(rows: pa.Table, positions: Mapping[int, BitMap], by_source: Mapping[int, Fragment]) -> pa.Array:
     """A mask: whether the address of each row is among `positions`."""
     import numpy as np
-    import pyarrow as pa
 
-    sources, where = rows.column(0).to_numpy(), rows.column(1).to_numpy()
+    sources, where = arrays.to_numpy(rows.column(0)), arrays.to_numpy(rows.column(1))
     mask = np.zeros(len(sources), dtype=bool)
     for number in np.unique(sources):
         wanted = positions.get(by_source[int(number)].fragment_id)
         if wanted is not None:
             mask |= (sources == number) & np.isin(where, np.asarray(wanted.to_array()))
-    return pa.array(mask)
+    return arrays.of_numpy(mask)
 
 
 def _updated_many(execution: Execution, table: Table, sql: str, scan: Addressed, reads: Reads, call: Call) -> Matched:
@@ -352,15 +352,15 @@ def _by_fragment(sources: NDArray[Any], positions: NDArray[Any], scan: Addressed
     return {scan.fragments[int(n)].fragment_id: deletion.positions_of(part) for n, part in zip(numbers, parts, strict=True)}
 
 
-def _row_ids(rows: pa.Table, by_source: Mapping[int, Fragment]) -> pa.Array:
+def _row_ids(rows: pa.Table, by_source: Mapping[int, Fragment]) -> pa.ChunkedArray:
     """The row id of each old version: the stored one, else first_row_id + position; NULL where the fragment has none yet."""
     import numpy as np
-    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    sources, positions = rows.column(0).to_numpy(), rows.column(1).to_numpy()
-    stored = rows.column(2).fill_null(0).to_numpy()
+    sources, positions = arrays.to_numpy(rows.column(0)), arrays.to_numpy(rows.column(1))
     numbers, place = np.unique(sources, return_inverse=True)
     firsts = np.array([by_source[int(n)].first_row_id or -1 for n in numbers], dtype=np.int64)
     first = firsts[place] if len(numbers) else np.zeros(0, dtype=np.int64)
-    missing = rows.column(2).is_null().to_numpy()
-    return pa.array(np.where(missing, first + positions, stored), pa.int64(), mask=missing & (first < 0))
+    missing = arrays.to_numpy(rows.column(2).is_null())
+    found: pa.ChunkedArray = pc.coalesce(rows.column(2), arrays.of_numpy(first + positions, missing & (first < 0)))
+    return found

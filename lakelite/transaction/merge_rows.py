@@ -18,7 +18,7 @@ from lakelite.composition import Unplaced
 from lakelite.contents import TableState
 from lakelite.errors import IntegrityError
 from lakelite.model import Column, Table, literal, quote
-from lakelite.storage import fields
+from lakelite.storage import arrays, fields
 from lakelite.storage.scan import Addressed
 from lakelite.transaction import constraints, row_ids
 from lakelite.transaction.delta import Delta
@@ -172,11 +172,10 @@ def _source(table: Table, column: Column) -> Column:
 def _put(execution: Execution, name: str, places: Mapping[int, BitMap], numbers: Mapping[int, int]) -> None:
     """Makes a temporary table of places; `numbers`: what stands for each fragment."""
     import numpy as np
-    import pyarrow as pa
 
     sources = np.repeat([numbers[k] for k in places], [len(positions) for positions in places.values()])
     positions = np.concatenate([deletion.to_array(positions) for positions in places.values()])
-    execution.engine.work.register("lake_arrow", pa.table({"source": sources, "position": positions}))
+    execution.engine.work.register("lake_arrow", arrays.table({"source": sources, "position": positions}))
     try:
         execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_{name} AS SELECT * FROM lake_arrow")
     finally:

@@ -17,6 +17,7 @@ from lakelite.contents import TableState
 from lakelite.language import statements as st
 from lakelite.language.tokens import lex, unquote
 from lakelite.model import Table, fold, literal, quote
+from lakelite.storage import arrays
 from lakelite.storage.engine import Engine
 from lakelite.storage.fragment import Staged
 from lakelite.storage.saved import Columns, SavedRows
@@ -162,9 +163,8 @@ def _registered(engine: Engine, rows: pa.Table, name: str) -> Iterator[str]:
 def _as_arrow(positions: Mapping[int, BitMap], numbers: Mapping[int, int]) -> pa.Table:
     """Positions as the number of their source in a scan and their place there."""
     import numpy as np
-    import pyarrow as pa
 
-    arrays = [deletion.to_array(some) for some in positions.values()]
+    places = [deletion.to_array(some) for some in positions.values()]
     nothing = np.zeros(0, dtype=np.int64)
-    sources = np.repeat([numbers[k] for k in positions], [len(a) for a in arrays]) if arrays else nothing
-    return pa.table({"source": pa.array(sources, pa.int64()), "position": pa.array(np.concatenate([nothing, *arrays]), pa.int64())})
+    sources = np.repeat([numbers[k] for k in positions], [len(a) for a in places]) if places else nothing
+    return arrays.table({"source": sources.astype(np.int64), "position": np.concatenate([nothing, *places]).astype(np.int64)})

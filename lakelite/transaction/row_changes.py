@@ -20,6 +20,7 @@ from lakelite.errors import DataError, NotSupportedError, OperationalError, Posi
 from lakelite.language import statements as st
 from lakelite.language.travel import name_in
 from lakelite.model import Fragment, Table, quote
+from lakelite.storage import arrays
 from lakelite.transaction import changes as ch
 from lakelite.transaction import past_columns, versions
 from lakelite.transaction.execution import Call, Execution, find_table
@@ -308,10 +309,9 @@ def _list(numbers: Iterable[int]) -> str:
 def _as_arrow(picked: Sequence[Picked], numbers: Mapping[int, int]) -> pa.Table:
     """Picked rows as source number in the scan, position and snapshot."""
     import numpy as np
-    import pyarrow as pa
 
     counts = [len(positions) for _, _, positions in picked]
-    return pa.table(
+    return arrays.table(
         {
             "source": np.repeat([numbers[fragment_id] for fragment_id, _, _ in picked], counts),
             "position": np.concatenate([deletion.to_array(positions) for _, _, positions in picked]),
