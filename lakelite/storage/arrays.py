@@ -62,6 +62,13 @@ def to_numpy(column: pa.ChunkedArray | pa.Array) -> NDArray[Any]:
     return np.frombuffer(plain, kind, len(whole), whole.offset * kind.itemsize)
 
 
+def distinct(values: NDArray[Any]) -> NDArray[Any]:
+    """The values once each, ascending. NumPy's plain `unique` imports numpy.ma in its first call: 11 ms."""
+    import numpy as np
+
+    return np.unique(values, return_index=True)[0]
+
+
 def table(columns: Mapping[str, NDArray[Any] | pa.Array | pa.ChunkedArray]) -> pa.Table:
     """A table of NumPy or Arrow arrays."""
     import numpy as np

@@ -14,7 +14,7 @@ import duckdb
 
 from lakelite.contents import TableState
 from lakelite.model import Constraint, Fragment, Table, decimal_of, fold, quote
-from lakelite.storage import fingerprints, types
+from lakelite.storage import arrays, fingerprints, types
 from lakelite.storage.fingerprints import Fingerprints
 from lakelite.storage.key_filters import FILTERED_ROWS
 from lakelite.storage.statistics import INTEGERS, may_share
@@ -48,11 +48,10 @@ def near(execution: Execution, rows: TableState, others: TableState, key: Constr
         return Near([(chosen, "")] if chosen else [], may_repeat=count > 1)
     if count == 1 and not chosen:
         return Near([], may_repeat=False)
-    import numpy as np
 
     hashes = _hashes(execution, rows, rows.fragments.values(), key)
     places = among(execution, others, chosen, key, hashes)
-    return Near(places, may_repeat=len(np.unique(hashes)) < len(hashes))
+    return Near(places, may_repeat=len(arrays.distinct(hashes)) < len(hashes))
 
 
 def among(
@@ -71,7 +70,7 @@ def among(
         elif (found := filter_.may_hold(hashes)).any():
             filtered.append(fragment)
             wanted |= found
-    some = np.unique(hashes[wanted])
+    some = arrays.distinct(hashes[wanted])
     if len(some) > _LISTED_KEYS:
         whole, filtered = [*whole, *filtered], []
     condition = f" WHERE {hash_of(key)} IN ({', '.join(map(str, some.tolist()))})"

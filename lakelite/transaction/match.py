@@ -201,7 +201,7 @@ def _is_in(rows: pa.Table, positions: Mapping[int, BitMap], by_source: Mapping[i
 
     sources, where = arrays.to_numpy(rows.column(0)), arrays.to_numpy(rows.column(1))
     mask = np.zeros(len(sources), dtype=bool)
-    for number in np.unique(sources):
+    for number in arrays.distinct(sources):
         wanted = positions.get(by_source[int(number)].fragment_id)
         if wanted is not None:
             mask |= (sources == number) & np.isin(where, np.asarray(wanted.to_array()))
@@ -358,9 +358,9 @@ def _row_ids(rows: pa.Table, by_source: Mapping[int, Fragment]) -> pa.ChunkedArr
     import pyarrow.compute as pc
 
     sources, positions = arrays.to_numpy(rows.column(0)), arrays.to_numpy(rows.column(1))
-    numbers, place = np.unique(sources, return_inverse=True)
+    numbers = arrays.distinct(sources)
     firsts = np.array([by_source[int(n)].first_row_id or -1 for n in numbers], dtype=np.int64)
-    first = firsts[place] if len(numbers) else np.zeros(0, dtype=np.int64)
+    first = firsts[np.searchsorted(numbers, sources)]
     missing = arrays.to_numpy(rows.column(2).is_null())
     found: pa.ChunkedArray = pc.coalesce(rows.column(2), arrays.of_numpy(first + positions, missing & (first < 0)))
     return found
