@@ -28,7 +28,11 @@ class Server:
 
     def __init__(self, *under: str) -> None:
         """`under`: the command that runs the server, strace for one."""
-        self._process = subprocess.Popen([*under, sys.executable, str(SERVER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        found = [str(Path(lakelite.__file__).parent.parent), *filter(None, [os.environ.get("PYTHONPATH")])]  # the same lakelite as here
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(found)}
+        self._process = subprocess.Popen(
+            [*under, sys.executable, str(SERVER)], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self._ids = itertools.count()
         self._events: dict[int, deque[Event]] = {}
 
