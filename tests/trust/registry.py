@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from trust.figures import Figures
 
-NAMES: tuple[str, ...] = ("kill", "inject", "power")
+NAMES: tuple[str, ...] = ("kill", "inject", "power", "full", "reopen", "foreign", "commit_path")
 
 
 @dataclass(frozen=True, slots=True)
