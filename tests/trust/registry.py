@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from trust.figures import Figures
 
-NAMES: tuple[str, ...] = ()
+NAMES: tuple[str, ...] = ("elle",)
 
 
 @dataclass(frozen=True, slots=True)
