@@ -14,6 +14,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,8 @@ def race(work: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], patienc
     `work` has to stand where a new process finds it: in this directory, and not in a test.
     """
     assert "." not in work.__module__, f"{work.__module__} cannot be imported by a new process"
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")  # as new as a spawned one, but for what it would have to import
+    context.set_forkserver_preload(["lakelite.interfaces.dbapi", "numpy", "pyarrow.types", "pyroaring", "sqlglot", "duckdb"])
     barrier = context.Barrier(len(arguments))
     with tempfile.TemporaryDirectory() as directory:
         stacks = [Path(directory) / str(i) for i in range(len(arguments))]
@@ -308,3 +310,30 @@ def append_or_tidy(barrier: Any, lakes: Sequence[tuple[str, str]], number: int, 
         return append_lists(barrier, lakes, number, seed, count)
     upkeep = ("VACUUM RETAIN 0 HOURS",) if number else tuple(f"OPTIMIZE {t}{how}" for how in ("", " ZORDER BY (k)") for t in "lms")
     return tidy(barrier, [path for path, _ in lakes], upkeep, workers)
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Of each commit the seconds that it took, and how many of others landed between its start and its end; and the errors."""
+
+    waits_s: list[float]
+    overtaken: list[int]
+    errors: list[str]
+
+
+def commit_without_pause(barrier: Any, path: str, number: int, seconds: float) -> Waits:
+    """Appends a row, again and again, for so long."""
+    found = Waits([], [], [])
+    with lakelite.connect(path, autocommit=True, author=f"writer {number}") as con:
+        con.execute("INSERT INTO warm VALUES (?, ?)", [number, 0])
+        barrier.wait(PATIENCE_S)
+        end = time.monotonic() + seconds
+        while (begun := time.monotonic()) < end:
+            try:
+                con.execute("INSERT INTO t VALUES (?, ?)", [number, len(found.waits_s)])
+            except lakelite.Error as error:
+                found.errors.append(repr(error))
+            else:
+                found.waits_s.append(time.monotonic() - begun)
+                found.overtaken.append(con.last_commit.snapshot_id - con.last_commit.base_snapshot_id - 1)
+    return found
