@@ -26,16 +26,21 @@ SERVER = Path(__file__).parent / "crash" / "server.py"
 class Server:
     """Runs jobs in forked processes; the events of several jobs may be read in any order."""
 
-    def __init__(self) -> None:
-        self._process = subprocess.Popen([sys.executable, str(SERVER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, *under: str) -> None:
+        """`under`: the command that runs the server, strace for one."""
+        found = [str(Path(lakelite.__file__).parent.parent), *filter(None, [os.environ.get("PYTHONPATH")])]  # the same lakelite as here
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(found)}
+        self._process = subprocess.Popen(
+            [*under, sys.executable, str(SERVER)], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self._ids = itertools.count()
         self._events: dict[int, deque[Event]] = {}
 
-    def start(self, name: str, **arguments: Any) -> Job:
+    def start(self, name: str, bug: str | None = None, **arguments: Any) -> Job:
         number = next(self._ids)
         self._events[number] = deque()
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps({"id": number, "name": name, "arguments": arguments}) + "\n")
+        self._process.stdin.write(json.dumps({"id": number, "name": name, "bug": bug, "arguments": arguments}) + "\n")
         self._process.stdin.flush()
         return Job(self, number)
 

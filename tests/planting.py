@@ -29,7 +29,7 @@ def planted(where: Callable[..., Any] | property, right: str, wrong: str) -> Ite
 
 
 def _function(where: Any) -> FunctionType:
-    found = where.fget if isinstance(where, property) else where
+    found = inspect.unwrap(where.fget if isinstance(where, property) else where)  # a context manager's generator, not what wraps it
     assert isinstance(found, FunctionType)
     return found
 

@@ -1,11 +1,13 @@
 """A fork server: one interpreter that has everything imported and forks a child for each job, which may die in it.
 
 It reads one job per line from standard input (JSON: `id`, `name`, `arguments`), and writes events to standard output, one
-JSON object per line: what the job says with `tell`, and in the end its exit status.
+JSON object per line: what the job says with `tell`, and in the end its exit status. A job is one of `JOBS`, or `module:function` of this folder's
+parent. It may name a bug (trust/bugs.py), which it then runs with.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -16,26 +18,43 @@ from pathlib import Path
 from typing import Any
 
 import numpy  # noqa: F401  (so that no child has to import it)
-import pyarrow.types  # noqa: F401
+import pyarrow
+import pyarrow.compute
 import pyroaring  # noqa: F401
-import sqlglot  # noqa: F401
+import sqlglot
 
 import lakelite
 import lakelite.interfaces.dbapi
 from lakelite import steps
+from lakelite.catalog import opened
+from lakelite.catalog.queries import migrations
 from lakelite.transaction import commit as committing
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from crashing import catalogued_files, contents, data_files
+from trust.bugs import bug
 
 Tell = Callable[..., None]
 running: dict[int, int] = {}  # process id → job id
+sqlglot.parse_one("SELECT 1 WHERE a = 1", dialect="duckdb")  # so that its dialect is loaded
+opened._expected_objects(len(migrations()))
+pyarrow.array([0])  # where pandas is installed, pyarrow imports it with its first array: a quarter of a second in every child
 
 
 # Jobs.
 
 
-def kill(tell: Tell, lake: str, before: list[str], statements: list[str], step: str, nth: int, winner: str | None, lands: str) -> None:
-    """Runs `before`, then `statements`, and dies when `step` is reached for the `nth` time. `winner` lands when the step `lands` is reached first."""
+def kill(
+    tell: Tell, lake: str, before: list[str], statements: list[str], step: str, nth: int, winner: str | None, lands: str, looks: bool = False
+) -> None:
+    """Runs `before`, then `statements`, and dies when `step` is reached for the `nth` time. `winner` lands when the step `lands` is reached first.
+
+    With `looks` it tells first what is there, as who comes after a crash.
+    """
     committing.CHECKPOINT_BYTES = 0
     con = lakelite.connect(lake, autocommit=True)
+    if looks:
+        tell("found", **state_of(con, Path(lake)))
     other = lakelite.connect(lake, autocommit=True) if winner else None
     for sql in before:
         con.execute(sql)
@@ -61,11 +80,21 @@ def kill(tell: Tell, lake: str, before: list[str], statements: list[str], step: 
         tell("acknowledged", sql=sql)
 
 
+def state_of(con: Any, lake: Path) -> dict[str, Any]:
+    """Every table with its rows, and what one sweep leaves: files that the catalog does not know, and such as it only knows."""
+    tables = contents(con)
+    con.execute("VACUUM").close()
+    files, catalogued = data_files(lake), catalogued_files(lake)
+    return {"tables": tables, "orphans": sorted(files - catalogued), "missing": sorted(catalogued - files)}
+
+
 def write_until_killed(tell: Tell, lake: str, scripts: list[tuple[int, list[str]]]) -> None:
-    """Runs each script on a connection and a thread of its own, and acknowledges every statement by the script's number."""
+    """Tells what is there, then runs each script on a connection and a thread of its own, and acknowledges every statement by the script's number."""
+    first = lakelite.connect(lake, autocommit=True)
+    tell("found", **state_of(first, Path(lake)))
 
     def run(number: int, script: list[str]) -> None:
-        con = lakelite.connect(lake, autocommit=True)
+        con = first if number == scripts[0][0] else lakelite.connect(lake, autocommit=True)
         con.execute("SET inline_rows = 4")
         for sql in script:
             con.execute(sql)
@@ -139,11 +168,20 @@ def use_in_fork(tell: Tell, lake: str) -> None:
 JOBS: dict[str, Callable[..., None]] = {job.__name__: job for job in (kill, write_until_killed, hold, write, use_in_fork)}
 
 
+def job_of(name: str) -> Callable[..., None]:
+    if name in JOBS:
+        return JOBS[name]
+    module, function = name.split(":")
+    found: Callable[..., None] = getattr(importlib.import_module(module), function)
+    return found
+
+
 # The server.
 
 
 def say(**event: Any) -> None:
-    os.write(1, (json.dumps(event) + "\n").encode())  # one write: lines of several processes do not mix
+    # One call: lines of several processes do not mix. And one that SQLite and DuckDB do not make: harnesses let the calls of these fail.
+    os.writev(1, [(json.dumps(event) + "\n").encode()])
 
 
 def child(job: dict[str, Any]) -> int:
@@ -154,7 +192,8 @@ def child(job: dict[str, Any]) -> int:
 
     tell("started", pid=os.getpid())
     try:
-        JOBS[job["name"]](tell, **job["arguments"])
+        with bug(job["bug"]):
+            job_of(job["name"])(tell, **job["arguments"])
     except BaseException as error:
         tell("error", error=type(error).__name__, message=str(error))
         return 1

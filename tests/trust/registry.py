@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from trust.figures import Figures
 
-NAMES: tuple[str, ...] = ("elle",)
+NAMES: tuple[str, ...] = ("kill", "inject", "power", "elle", "stepper", "fairness", "sweep", "partition", "long_run")
 
 
 @dataclass(frozen=True, slots=True)

@@ -311,22 +311,35 @@ def test_errors_of_the_system_are_said_plainly(path: Path, tmp_path: Path, monke
     assert not (tmp_path / "elsewhere").exists()
     path.unlink()
 
-    lock, real = CommitLock(path), fcntl.flock
-    for failing, act in ((fcntl.LOCK_EX | fcntl.LOCK_NB, lambda: lock.acquire(0)), (fcntl.LOCK_UN, lock.release)):
-
-        def no_locks(fd: int, operation: int, failing: int = failing) -> None:
-            if operation == failing:
-                raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-            real(fd, operation)
-
-        if failing == fcntl.LOCK_UN:
-            lock.acquire(0)
-        with monkeypatch.context() as patched:
-            patched.setattr(fcntl, "flock", no_locks)
-            with pytest.raises(OperationalError, match="no locks to give"):
-                act()
+    with monkeypatch.context() as patched:
+        patched.setattr(fcntl, "flock", failing(fcntl.LOCK_EX | fcntl.LOCK_NB))
+        with pytest.raises(OperationalError, match="no locks to give"):
+            CommitLock(path).acquire(0)
     assert not locks._descriptors
     assert locks._queue_of(path).holder is None
+
+
+def test_a_release_that_fails_has_freed_the_lock_and_is_no_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind a commit that has landed an error would say that it has not."""
+    lock = CommitLock(path)
+    lock.acquire(0)
+    with monkeypatch.context() as patched:
+        patched.setattr(fcntl, "flock", failing(fcntl.LOCK_UN))
+        lock.release()
+    assert not locks._descriptors
+    with CommitLock(path).held(0):
+        pass
+
+
+def failing(operation: int) -> Callable[[int, int], None]:
+    real = fcntl.flock
+
+    def flock(fd: int, wanted: int) -> None:
+        if wanted == operation:
+            raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+        real(fd, wanted)
+
+    return flock
 
 
 @pytest.mark.parametrize("fails", ["the wait", "the thread"])
