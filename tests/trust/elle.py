@@ -75,5 +75,5 @@ def in_threads(seed: int, size: int, levels: Sequence[str]) -> list[str]:
         barrier = threading.Barrier(WORKERS)
         with ThreadPoolExecutor(WORKERS) as pool:
             ran = [pool.submit(racing.append_lists, barrier, lakes, number, seed, size) for number in range(1, WORKERS + 1)]
-            found = [one.result() for one in ran]
-        return judged(lakes, found)[0]
+        failed = [f"an error reached the user: {error!r}" for one in ran if (error := one.exception())]
+        return failed or judged(lakes, [one.result() for one in ran])[0]
