@@ -16,7 +16,6 @@ import interleave.test_traps as traps
 from interleave.test_planted import Bug, compacted, pair, trap
 
 import lakelite
-from lakelite import deletion
 from lakelite.storage import statistics
 from lakelite.transaction import commit, publish, rebase, reconcile
 from lakelite.transaction.transaction import Transaction
@@ -99,16 +98,13 @@ ROWS = (
     Row("no directory sync", "power", "no sync of directories", FILES),
     Row("synchronous NORMAL", "power", "synchronous NORMAL", FILES),
     Row("rank off by one", "compaction", "a rank is one too high", RESOLVER),
-    Row(
-        "deletion vector overwritten instead of unioned", "pairs",
-        Bug("vector", deletion.union, "vector.positions | more", "more.copy()", pair("delete", "delete", "with deletion vector")),
-    ),
+    Row("deletion vector overwritten instead of unioned", "kill", "deletion vector overwritten", FILES),
     Row(
         "late deletes ignored by a compaction", "compaction",
         Bug("late deletes", rebase.compaction, "_dead_in(made, delta) |", "deletion.span(0, 0) |", compacted("OPTIMIZE t", "DELETE FROM t WHERE k = 3")),
     ),
-    Row("sweep without the liveness test", "sweep", "sweep without asking who lives", FILES),
-    Row("plain BEGIN", "inject", "plain BEGIN", FILES),
+    Row("sweep without the liveness test", "kill", "sweep without asking who lives", FILES),
+    Row("plain BEGIN", "foreign", "plain BEGIN", FILES),
     Row("two compactions of one file allowed", "compaction", "a bin that another compaction moved is moved once more", RESOLVER),
     Row(
         "pruned record ignored", "traps",
