@@ -6,12 +6,15 @@ A worker opens the lake by itself, waits at the barrier, and gives what it found
 from __future__ import annotations
 
 import faulthandler
+import itertools
 import multiprocessing
+import random
 import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +52,8 @@ def race(work: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], patienc
     `work` has to stand where a new process finds it: in this directory, and not in a test.
     """
     assert "." not in work.__module__, f"{work.__module__} cannot be imported by a new process"
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")  # as new as a spawned one, but for what it would have to import
+    context.set_forkserver_preload(["lakelite.interfaces.dbapi", "numpy", "pyarrow.types", "pyroaring", "sqlglot", "duckdb"])
     barrier = context.Barrier(len(arguments))
     with tempfile.TemporaryDirectory() as directory:
         stacks = [Path(directory) / str(i) for i in range(len(arguments))]
@@ -221,3 +225,115 @@ def merge(barrier: Any, path: str, times: int) -> int:
             )
             met += len(con.last_commit.resolutions)
     return met
+
+
+def append_lists(barrier: Any, lakes: Sequence[tuple[str, str]], number: int, seed: int, count: int) -> list[list[tuple[Any, bool]]]:
+    """On one lake after the other, each with its level: `count` transactions that read lists and sets, and append to them.
+
+    For each lake what each transaction did, and whether it landed: a list of (kind, key, values). Keys are new ones every 25
+    transactions, so that processes of one pace meet. Says with a file in the folder of the lake's name and `.done` that it is over.
+    """
+    found = []
+    for path, level in lakes:
+        r = random.Random(f"{seed} {number} {level}")
+        with lakelite.connect(path, autocommit=True, author=f"process {number}") as con, finishing(path, number):
+            con.execute("SET inline_rows = 3; SET flush_fragments = 5; SET target_file_rows = 60")
+            barrier.wait(PATIENCE_S)
+            found.append([_read_and_append(con, r, level, n // 25, itertools.count(10**6 * number + 10 * n)) for n in range(count)])
+    return found
+
+
+def _read_and_append(
+    con: Any, r: random.Random, level: str, epoch: int, values: Iterator[int]
+) -> tuple[list[tuple[str, str, tuple[int, ...]]], bool]:
+    """A transaction; each fifth is one append in autocommit, each fifth only adds rows."""
+    ops: list[tuple[str, str, tuple[int, ...]]] = []
+    kind = r.choice(("alone", "blind", "mixed", "mixed", "mixed"))
+    con.execute(f"SET isolation_level = '{level}'" if kind == "alone" else f"BEGIN ISOLATION LEVEL {level}")
+    try:
+        for _ in range(1 if kind == "alone" else r.randrange(1, 5)):
+            table, k = "s" if kind == "blind" else r.choice("lmls"), 2 * epoch + r.randrange(2)
+            if kind == "mixed" and r.random() < 0.5:
+                rows = con.execute(f"SELECT v FROM {table} WHERE k = ?", [k]).fetchall()
+                held = tuple(v for (one,) in rows for v in ([one] if table == "s" else one))
+                ops.append(("read", f"{table}{k}", held))
+            else:
+                ops.append(("append", f"{table}{k}", (next(values),)))
+                con.execute(LIST_APPENDS[table], {"k": k, "v": ops[-1][2][0]})
+        if kind != "alone":
+            con.execute("COMMIT")
+    except lakelite.TransactionConflict:
+        return ops, False
+    return ops, True
+
+
+LIST_TABLES = """
+    CREATE TABLE l (k INTEGER, v BIGINT[]); INSERT INTO l SELECT range, [] FROM range(400);
+    CREATE TABLE m (k INTEGER PRIMARY KEY, v BIGINT[]);
+    CREATE TABLE s (k INTEGER, v BIGINT);
+"""
+LIST_APPENDS = {
+    "l": "UPDATE l SET v = list_append(v, $v) WHERE k = $k",
+    "m": "INSERT INTO m VALUES ($k, [$v]) ON CONFLICT (k) DO UPDATE SET v = list_concat(m.v, excluded.v)",
+    "s": "INSERT INTO s VALUES ($k, $v)",
+}
+
+
+@contextmanager
+def finishing(path: str, number: int) -> Iterator[None]:
+    """However the block ends, a file says that this process is done with the lake."""
+    folder = Path(f"{path}.done")
+    folder.mkdir(exist_ok=True)
+    try:
+        yield
+    finally:
+        (folder / str(number)).touch()
+
+
+def tidy(barrier: Any, lakes: Sequence[str], statements: Sequence[str], workers: int) -> int:
+    """On one lake after the other, until all workers are done with it (`finishing`): the statements in turn; how many were run."""
+    ran = 0
+    for path in lakes:
+        with lakelite.connect(path, autocommit=True, author="upkeep") as con:
+            con.execute("SET target_file_rows = 60")
+            barrier.wait(PATIENCE_S)
+            while not (found := Path(f"{path}.done")).exists() or len([*found.iterdir()]) < workers:
+                con.execute(statements[ran % len(statements)])
+                ran += 1
+                time.sleep(0.05)  # the processor is for the others as well
+    return ran
+
+
+def append_or_tidy(barrier: Any, lakes: Sequence[tuple[str, str]], number: int, seed: int, count: int, workers: int) -> Any:
+    """`append_lists` for the numbers from 1 to `workers`; 0 compacts, and -1 sweeps."""
+    if number > 0:
+        return append_lists(barrier, lakes, number, seed, count)
+    upkeep = ("VACUUM RETAIN 0 HOURS",) if number else tuple(f"OPTIMIZE {t}{how}" for how in ("", " ZORDER BY (k)") for t in "lms")
+    return tidy(barrier, [path for path, _ in lakes], upkeep, workers)
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Of each commit the seconds that it took, and how many of others landed between its start and its end; and the errors."""
+
+    waits_s: list[float]
+    overtaken: list[int]
+    errors: list[str]
+
+
+def commit_without_pause(barrier: Any, path: str, number: int, seconds: float) -> Waits:
+    """Appends a row, again and again, for so long."""
+    found = Waits([], [], [])
+    with lakelite.connect(path, autocommit=True, author=f"writer {number}") as con:
+        con.execute("INSERT INTO warm VALUES (?, ?)", [number, 0])
+        barrier.wait(PATIENCE_S)
+        end = time.monotonic() + seconds
+        while (begun := time.monotonic()) < end:
+            try:
+                con.execute("INSERT INTO t VALUES (?, ?)", [number, len(found.waits_s)])
+            except lakelite.Error as error:
+                found.errors.append(repr(error))
+            else:
+                found.waits_s.append(time.monotonic() - begun)
+                found.overtaken.append(con.last_commit.snapshot_id - con.last_commit.base_snapshot_id - 1)
+    return found

@@ -125,15 +125,19 @@ def hold(tell: Tell, lake: str, statements: list[str], step: str, gate: str) -> 
     con.close()
 
 
-def write(tell: Tell, lake: str, statements: list[str], stop: str) -> None:
-    """Runs `statements` again and again in new sessions, {n} being the round, until the file `stop` exists; tells the number of rounds."""
+def write(tell: Tell, lake: str, statements: list[str], stop: str, acknowledge: bool = False) -> None:
+    """Runs `statements` again and again in new sessions, {n} being the round, until the file `stop` exists; tells the number of rounds,
+    with `acknowledge` each one as soon as its first statement is done.
+    """
     rounds = 0
     tell("ready")
     while not os.path.exists(stop):
         con = lakelite.connect(lake, autocommit=True)
         con.execute("SET inline_rows = 0")
-        for sql in statements:
+        for number, sql in enumerate(statements):
             con.execute(sql.format(n=rounds))
+            if acknowledge and number == 0:
+                tell("round", number=rounds)
         con.close()
         rounds += 1
     tell("done", rounds=rounds)

@@ -8,7 +8,21 @@ from dataclasses import dataclass
 
 from trust.figures import Figures
 
-NAMES: tuple[str, ...] = ("kill", "inject", "power", "full", "reopen", "foreign", "commit_path")
+NAMES: tuple[str, ...] = (
+    "kill",
+    "inject",
+    "power",
+    "full",
+    "reopen",
+    "foreign",
+    "commit_path",
+    "elle",
+    "stepper",
+    "partition",
+    "sweep",
+    "fairness",
+    "long_run",
+)
 
 
 @dataclass(frozen=True, slots=True)
