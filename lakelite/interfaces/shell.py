@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -126,9 +129,30 @@ def run_init(runner: Runner) -> None:
         runner.verbose = verbose
 
 
+@contextmanager
+def loading_editor(is_prompt: bool) -> Iterator[None]:
+    """Loads what a prompt needs to edit lines, if it can edit them, beside what is done in the block."""
+    loading = threading.Thread(target=_load_editor, name="lakelite editor")
+    if is_prompt and _edits():
+        loading.start()
+    try:
+        yield
+    finally:
+        if loading.ident is not None:
+            loading.join()
+
+
+def _load_editor() -> None:
+    import lakelite.interfaces.repl.editor  # noqa: F401
+
+
+def _edits() -> bool:
+    return os.environ.get("TERM", "dumb") != "dumb" and sys.stdout.isatty()
+
+
 def reader(runner: Runner) -> Reader:
     """The best reader that this terminal allows."""
-    if os.environ.get("TERM", "dumb") == "dumb" or not sys.stdout.isatty():
+    if not _edits():
         return PlainReader()
     from lakelite.interfaces.repl.completion import LakeCompleter
     from lakelite.interfaces.repl.editor import Editor
