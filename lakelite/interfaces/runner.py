@@ -24,7 +24,7 @@ from lakelite.interfaces.values import message
 from lakelite.mapping.system_errors import python_error
 
 DONE, FAILED, USAGE, CANNOT_OPEN, CONFLICT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 5, 130, 141
-CANCEL_AGAIN_S = 0.1
+CANCEL_AGAIN_S = 0.02  # what DuckDB is told between two of its statements is lost
 LISTEN_S = 0.1  # a signal may be taken by a thread of a library, and then does not wake the one that has to hear it
 IMPATIENT = 3
 FETCHED_ROWS = 10_000

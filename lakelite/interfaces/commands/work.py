@@ -92,8 +92,17 @@ def _watch(runner: Runner, argument: str) -> int:
         code = runner.run(script)
         if code:
             return code
-        threading.Event().wait(pause)
+        _wait(pause)
     return 0
+
+
+def _wait(seconds: float) -> None:
+    """Hears Ctrl-C also where another thread takes the signal."""
+    from lakelite.interfaces.runner import LISTEN_S
+
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, LISTEN_S))
 
 
 def _seconds(text: str) -> float:
