@@ -231,7 +231,7 @@ def _prompt(runner: Runner, lake: str | None, *, init: bool) -> int:
 
     runner.verbose = True
     what = f"lake {lake}" if lake else "a temporary lake, gone when you leave"
-    runner.note(f"lakelite {__version__}: {what}. Statements end with a semicolon; .help lists the commands.")
+    runner.note(f"lakelite {__version__}: {what}.\nStatements end with a semicolon; .help lists the commands.")
     if init:
         run_init(runner)
     return DONE if runner.has_left else Shell(runner, reader(runner), lake).loop()

@@ -133,11 +133,9 @@ class Display:
                 _save(*book)
 
     def _style(self) -> Style:
-        if not self.out.isatty():
+        size = size_of(self.out)
+        if size is None:
             return Style(self.mode, table=self.table)
-        import shutil
-
-        size = shutil.get_terminal_size()
         if self.whole:
             return Style(self.mode, color=_has_colours(), table=self.table)
         rows = max(LEAST_ROWS, min(SHOWN_ROWS, size.lines - LINES_AROUND)) // 2 * 2
@@ -153,6 +151,19 @@ class _Harmless(io.StringIO):
 
     def write(self, text: str, /) -> int:
         return self._out.write(message(text))
+
+
+def size_of(out: TextIO) -> os.terminal_size | None:
+    """Of the terminal that `out` is; None: it is none."""
+    import shutil
+
+    return shutil.get_terminal_size() if out.isatty() else None
+
+
+def columns_of(out: TextIO) -> int | None:
+    """How many cells a line of the terminal has; None: it is none."""
+    size = size_of(out)
+    return None if size is None else size.columns
 
 
 def _has_colours() -> bool:

@@ -38,6 +38,11 @@ def test_a_session(lakelite, tmp_path):
     assert "y… │" in seen
     session.type("create table t as select 1 as a;\r")
     session.shows("1 row changed, ")
+    session.type("select a, a + 1 as b, a + 2 as c, nope, a + 3 as d from t where a > 0;\r")
+    seen = session.until(lambda lines: lines[-1] == "x>" and "Hint" in "\n".join(lines[-4:]))
+    caret = next(i for i, line in enumerate(seen) if line.strip() == "^")
+    assert seen[caret - 2] == "LINE 1, COLUMN 35:"
+    assert seen[caret - 1].startswith("nope", seen[caret].index("^"))
     session.type("begin;\r")
     session.until("x*>")
     session.type("select 'my secret' as s;\r")
@@ -50,7 +55,8 @@ def test_a_session(lakelite, tmp_path):
     session.type(CTRL_D)
     assert session.ends() == 0
     lines = (tmp_path / "state" / "lakelite" / "history").read_text().splitlines()
-    assert lines == ["select 1 as a,", f"{'y' * 60!r} as long;", "create table t as select 1 as a;", "begin;", "rollback;"]
+    slip = "select a, a + 1 as b, a + 2 as c, nope, a + 3 as d from t where a > 0;"
+    assert lines == ["select 1 as a,", f"{'y' * 60!r} as long;", "create table t as select 1 as a;", slip, "begin;", "rollback;"]
 
 
 def test_ctrl_c_clears_the_line_and_cancels_a_query(lakelite):

@@ -27,9 +27,12 @@ def _history(runner: Runner, argument: str) -> int:
     count = number_of(".history", argument) if argument else SHOWN
     if runner.display.mode != "box":
         return runner.run(f"DESCRIBE HISTORY LIMIT {count}")
+    from lakelite.interfaces.delivery import columns_of
+
+    columns = columns_of(runner.display.out) if runner.display.file is None else None
     for row in runner.rows(f"DESCRIBE HISTORY LIMIT {count}"):
         for line in _drawn(row):
-            runner.display.text(line)
+            runner.display.text(line if columns is None else elide(line, columns))
     runner.display.flush()
     return 0
 
