@@ -20,6 +20,7 @@ from lakelite.interfaces.commands import shows_again
 from lakelite.interfaces.entry import continuation, is_quit_word, is_whole, prompt
 from lakelite.interfaces.render import SEE_ALL
 from lakelite.interfaces.runner import DONE, Runner
+from lakelite.mapping.system_errors import file_error
 
 
 class Reader(Protocol):
@@ -123,8 +124,10 @@ def run_init(runner: Runner) -> None:
     try:
         if path.exists():
             runner.run(path.read_text("utf-8-sig"), keep_going=True, file=str(path))
-    except (OSError, UnicodeError) as error:
-        runner.note(f"note: {path} is not read: {error}")
+    except OSError as error:
+        runner.note(f"note: {file_error(error.errno, error.strerror or str(error), f'read {path}').message}")
+    except UnicodeError:
+        runner.note(f"note: {path} is not read: it is not UTF-8 text")
     finally:
         runner.verbose = verbose
 

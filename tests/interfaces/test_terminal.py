@@ -193,6 +193,8 @@ def test_a_long_query_shows_how_far_it_is(lakelite):
     session.until("x>")
     session.type(LONG + "\r")
     session.until(lambda lines: re.match(r"(\^C)?\[[#-]{20}\] \d+ % after \d+ s", lines[-1]) is not None)
+    session.resize(30, 20)
+    session.until(lambda lines: bool(lines) and re.match(r"\d+ % after \d+ s", lines[-1]) is not None)
     session.type(CTRL_C)
     session.until(lambda lines: lines[-1] == "x>" and lines[-2].endswith("interrupted") and "%" not in lines[-2], 10)
 
@@ -251,6 +253,17 @@ def test_the_persons_own_settings(lakelite, tmp_path):
     odd = lakelite()
     odd.until("x>")
     assert "is not read" in "\n".join(odd.lines)
+    odd.close()
+    rc.unlink()
+    rc.mkdir()
+    (tmp_path / "nothing").write_text("")
+    odd = lakelite(XDG_STATE_HOME=str(tmp_path / "nothing"))
+    odd.until("x>")
+    assert "a directory is where a file should be" in " ".join(odd.lines)
+    odd.type("select 41 + 1 as answer;\r")
+    odd.shows("42 │")
+    said = " ".join(odd.shows("no history is kept"))
+    assert "Errno" not in said
 
 
 def test_wide_and_control_characters_keep_their_place(lakelite):
