@@ -81,7 +81,7 @@ class Display:
             return self.book[0].add(rows)
         if self.file is not None:
             return show(rows, self.file, Style(self.file_mode or self.mode, table=self.table))
-        if (self.pager or self.whole) and not self.is_confined and (command := _pager(self.out)):
+        if (self.pager or self.whole) and not self.is_confined and (command := pager_for(self.out)):
             return self._through_pager(command, rows)
         return show(rows, self._harmless(self.out), self._style())
 
@@ -265,7 +265,7 @@ def _refuse_rounding(source: Streamed) -> None:
             raise DataError(f'a Parquet file would round "{name}", which is {kind}', hint="cast it to VARCHAR in the query")
 
 
-def _pager(out: TextIO) -> list[str] | None:
+def pager_for(out: TextIO) -> list[str] | None:
     """The command that shows text page by page; None where nobody looks at a terminal, or there is no such command."""
     if not out.isatty() or os.environ.get("TERM", "dumb") == "dumb":
         return None

@@ -186,6 +186,11 @@ def test_who_leaves_the_pager_early_gets_no_error_and_no_more_rows(lakelite):
     session.type("select 42 as answer;\r")
     session.shows("42 │")
     assert "rror" not in "\n".join(session.everything)
+    session.close()
+    session = lakelite(PAGER="/nowhere/pager")
+    session.until("x>")
+    session.type(".pager on\rselect 42 as answer;\r")
+    assert "note: it cannot be used here" in "\n".join(session.shows("42 │"))
 
 
 def test_a_long_query_shows_how_far_it_is(lakelite):
