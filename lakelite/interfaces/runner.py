@@ -59,7 +59,7 @@ class Runner:
 
     `verbose`: say after each statement what it did and, with `timer`, how long it took. `notes`: where what is no error is said
     (None: `err`). `has_left`: a script said .quit. `last`: the statements that were typed last. `shown`: what was typed last and
-    shows something; `shows_again`: whether it only looks. `draft`: what the next prompt is to begin with. `meter`: shows how far
+    shows something; `shows_again`: whether it only looks. `draft`: what the next prompt is to begin with (None: none). `meter`: shows how far
     a statement is.
     """
 
@@ -74,7 +74,7 @@ class Runner:
     last: str = ""
     shown: str = ""
     shows_again: bool = False
-    draft: str = ""
+    draft: str | None = None
     meter: Meter | None = None
     display: Display = field(init=False)
 

@@ -35,6 +35,7 @@ class Shell:
 
     def __init__(self, runner: Runner, reader: Reader, lake: str | None = None) -> None:
         self._runner = runner
+        self._runner.draft = ""
         self._reader = reader
         self._lake = lake
         self._warned = False
@@ -78,7 +79,7 @@ class Shell:
         """The next entry; the end of the input, and the bare words, are `.quit`."""
         try:
             draft, self._runner.draft = self._runner.draft, ""
-            entry = self._reader.read(prompt(self._runner.connection, self._lake), draft)
+            entry = self._reader.read(prompt(self._runner.connection, self._lake), draft or "")
         except EOFError:
             self._runner.note("")
             return ".quit"

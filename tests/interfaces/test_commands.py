@@ -363,6 +363,8 @@ def test_edit_makes_a_draft(session, tmp_path, monkeypatch):
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setenv("EDITOR", f"'{editor}'")
     session.runner.last = "SELECT 1;"
+    assert ".edit is for the prompt" in session(".edit")[2], "elsewhere nobody would see what was edited"
+    session.runner.draft = ""
     assert session(".edit") == (DONE, "", "")
     assert session.runner.draft == "SELECT 2;"
     session("\\e SELECT 1 + 1;")
