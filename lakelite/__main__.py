@@ -6,15 +6,18 @@ Owns the arguments and the exit code. Imports late, so that a statement on the c
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from lakelite.model import DEFAULT_LEVEL, ISOLATION_LEVELS, level_of
 
 if TYPE_CHECKING:
+    from lakelite.interfaces.dbapi import Connection
     from lakelite.interfaces.runner import Runner
 
 TEMPORARY = ":memory:"
@@ -138,21 +141,64 @@ def _level(text: str) -> str:
     return level
 
 
+@contextmanager
+def _loading() -> Iterator[None]:
+    """Within the block nothing is looked through for garbage: what is loaded stays, and the search is a tenth of a start."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def _command(arguments: Sequence[str]) -> int:
+    with _loading():
+        options = _options(arguments)
+        runner = _runner(options)
+    try:
+        return _work(runner, options)
+    finally:
+        runner.display.to_out()
+        runner.connection.close()
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.lake == "demo":
         parser.error("`lakelite demo [DIR]` is the demonstration and takes no options; a lake called demo is opened as ./demo")
     if options.lake == "":
         parser.error("the name of the lake is empty")
-    import lakelite
+    options.is_prompt = options.work is None and sys.stdin is not None and sys.stdin.isatty()
+    return options
+
+
+def _runner(options: argparse.Namespace) -> Runner:
+    """What runs statements on the lake, with all that it needs loaded; the editor of a prompt while DuckDB starts."""
     from lakelite.interfaces.progress import Meter
     from lakelite.interfaces.runner import Runner
+    from lakelite.interfaces.shell import loading_editor
+
+    with loading_editor(options.is_prompt):
+        connection = _connection(options)
+    runner = Runner(connection, sys.stdout, sys.stderr, options.mode)
+    if options.safe:
+        connection.confine()
+        runner.display.is_confined = True
+    if sys.stderr.isatty():
+        runner.meter = Meter(sys.stderr, connection.query_progress)
+        connection.on_progress = runner.meter.rows
+        connection.follow_progress()
+    return runner
+
+
+def _connection(options: argparse.Namespace) -> Connection:
+    import lakelite
 
     create = not (options.no_create or (options.read_only and options.lake))
-    path = options.lake or TEMPORARY
-    connection = lakelite.connect(
-        path,
+    return lakelite.connect(
+        options.lake or TEMPORARY,
         autocommit=True,
         isolation=options.isolation,
         read_only=options.read_only,
@@ -161,23 +207,10 @@ def _command(arguments: Sequence[str]) -> int:
         branch=options.branch,
         preload=False,
     )
-    runner = Runner(connection, sys.stdout, sys.stderr, options.mode)
-    try:
-        if options.safe:
-            connection.confine()
-            runner.display.is_confined = True
-        if sys.stderr.isatty():
-            runner.meter = Meter(sys.stderr, connection.query_progress)
-            connection.on_progress = runner.meter.rows
-            connection.follow_progress()
-        return _work(runner, options)
-    finally:
-        runner.display.to_out()
-        connection.close()
 
 
 def _work(runner: Runner, options: argparse.Namespace) -> int:
-    if options.work is None and sys.stdin is not None and sys.stdin.isatty():
+    if options.is_prompt:
         return _prompt(runner, options.lake, init=not options.no_init and not options.safe)
     code = 0
     if options.work is None:
@@ -198,7 +231,7 @@ def _prompt(runner: Runner, lake: str | None, *, init: bool) -> int:
 
     runner.verbose = True
     what = f"lake {lake}" if lake else "a temporary lake, gone when you leave"
-    runner.note(f"lakelite {__version__}: {what}. Statements end with a semicolon; .help lists the commands.")
+    runner.note(f"lakelite {__version__}: {what}.\nStatements end with a semicolon; .help lists the commands.")
     if init:
         run_init(runner)
     return DONE if runner.has_left else Shell(runner, reader(runner), lake).loop()

@@ -31,6 +31,8 @@ ConflictKind = Literal[
 
 COLUMNS = 80  # of a terminal, for what is longer than a line
 SHOWN_BEFORE, SHOWN = 60, 120  # characters of a source line
+LEAST_SHOWN = 40  # cells of a source line behind its number; where there are fewer it stands below
+DOTS = "..."
 SHOWN_STATEMENT = 200  # characters of a statement in a conflict
 
 
@@ -64,9 +66,13 @@ class Error(Exception):
             self.position = _in_script(self.position, script, start, number)
 
     def __str__(self) -> str:
+        return self.told()
+
+    def told(self, columns: int | None = None) -> str:
+        """All of it. `columns`: of the terminal, within which the line at the place is to stand, so that the caret is below it."""
         text = self.message
         if self.position is not None:
-            text += f"\n{self.position.render()}"
+            text += f"\n{self.position.render(columns)}"
         if self.context:
             text += f"\n{self.context}"
         if self.hint:
@@ -176,17 +182,37 @@ class Position:
         end = text.find("\n", offset)
         return cls(text.count("\n", 0, offset) + 1, offset - start + 1, text[start : None if end < 0 else end])
 
-    def render(self) -> str:
-        """The source line, shortened around the place, and a caret below it; each tab and control character is shown as a space."""
+    def render(self, columns: int | None = None) -> str:
+        """The source line, shortened around the place, and a caret below it; each tab and control character is shown as a space.
+
+        `columns`: how many cells the line may take at most.
+        """
         lead = f"LINE {self.line}, COLUMN {self.column}: " if self.exact else f"LINE {self.line}: "
         if self.statement is not None:
             lead = f"STATEMENT {self.statement}, {lead}"
-        cut = max(0, self.column - 1 - SHOWN_BEFORE) if self.exact else 0
-        lead += "..." if cut else ""
         shown = "".join(c if c.isprintable() else " " for c in self.source)
-        rest = "..." if len(shown) > cut + SHOWN else ""
-        line = f"{lead}{shown[cut : cut + SHOWN]}{rest}"
-        return f"{line}\n{' ' * width(lead + shown[cut : self.column - 1])}^" if self.exact else line
+        at = self.column - 1 if self.exact else 0
+        if columns is None:
+            above, start, end = "", max(0, at - SHOWN_BEFORE), max(0, at - SHOWN_BEFORE) + SHOWN
+        else:
+            above, lead = ("", lead) if columns - len(lead) >= LEAST_SHOWN else (f"{lead.rstrip()}\n", "")
+            start, end = _fitting(shown, at, columns - len(lead))
+        lead += DOTS if start else ""
+        line = f"{above}{lead}{shown[start:end]}{DOTS if end < len(shown) else ''}"
+        return f"{line}\n{' ' * width(lead + shown[start:at])}^" if self.exact else line
+
+
+def _fitting(text: str, at: int, cells: int) -> tuple[int, int]:
+    """From where to where a text is shown so that it, or what is around the character `at` between dots, takes no more than so many cells."""
+    if width(text) < cells:  # the caret may stand behind it
+        return 0, len(text)
+    room = cells - 2 * len(DOTS) - 1
+    start = end = at
+    while start and width(text[start - 1 : at]) <= room // 2:
+        start -= 1
+    while end < len(text) and width(text[start : end + 1]) <= room:
+        end += 1
+    return start, end
 
 
 def _in_script(position: Position | None, script: str, start: int, number: int | None) -> Position | None:

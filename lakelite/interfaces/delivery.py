@@ -81,7 +81,7 @@ class Display:
             return self.book[0].add(rows)
         if self.file is not None:
             return show(rows, self.file, Style(self.file_mode or self.mode, table=self.table))
-        if (self.pager or self.whole) and not self.is_confined and (command := _pager(self.out)):
+        if (self.pager or self.whole) and not self.is_confined and (command := pager_for(self.out)):
             return self._through_pager(command, rows)
         return show(rows, self._harmless(self.out), self._style())
 
@@ -133,11 +133,9 @@ class Display:
                 _save(*book)
 
     def _style(self) -> Style:
-        if not self.out.isatty():
+        size = size_of(self.out)
+        if size is None:
             return Style(self.mode, table=self.table)
-        import shutil
-
-        size = shutil.get_terminal_size()
         if self.whole:
             return Style(self.mode, color=_has_colours(), table=self.table)
         rows = max(LEAST_ROWS, min(SHOWN_ROWS, size.lines - LINES_AROUND)) // 2 * 2
@@ -153,6 +151,19 @@ class _Harmless(io.StringIO):
 
     def write(self, text: str, /) -> int:
         return self._out.write(message(text))
+
+
+def size_of(out: TextIO) -> os.terminal_size | None:
+    """Of the terminal that `out` is; None: it is none."""
+    import shutil
+
+    return shutil.get_terminal_size() if out.isatty() else None
+
+
+def columns_of(out: TextIO) -> int | None:
+    """How many cells a line of the terminal has; None: it is none."""
+    size = size_of(out)
+    return None if size is None else size.columns
 
 
 def _has_colours() -> bool:
@@ -254,7 +265,7 @@ def _refuse_rounding(source: Streamed) -> None:
             raise DataError(f'a Parquet file would round "{name}", which is {kind}', hint="cast it to VARCHAR in the query")
 
 
-def _pager(out: TextIO) -> list[str] | None:
+def pager_for(out: TextIO) -> list[str] | None:
     """The command that shows text page by page; None where nobody looks at a terminal, or there is no such command."""
     if not out.isatty() or os.environ.get("TERM", "dumb") == "dumb":
         return None

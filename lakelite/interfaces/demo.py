@@ -16,7 +16,7 @@ from typing import TextIO
 
 import lakelite
 from lakelite.errors import CannotOpen, InternalError
-from lakelite.interfaces.progress import drawn
+from lakelite.interfaces.progress import drawn, fitted
 from lakelite.interfaces.runner import DONE, Connection, Runner
 from lakelite.model import literal
 from lakelite.resources import folder
@@ -74,7 +74,7 @@ def _load(runner: Runner, err: TextIO) -> int:
 
 def _progress(done: int, what: str, err: TextIO) -> None:
     """A bar that is redrawn in its place on a terminal; else one line per step."""
-    bar = f"\r{drawn(done, len(TABLES))} {done} of {len(TABLES)} tables, {what:<20}"
+    bar = "\r" + fitted(f"{drawn(done, len(TABLES))} {done} of {len(TABLES)} tables, {what:<20}")
     err.write(bar if err.isatty() else f"{done} of {len(TABLES)} tables, {what}\n")
     err.flush()
 

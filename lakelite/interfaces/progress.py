@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
+from lakelite.interfaces.values import elide
+
 BAR_CELLS = 20
 SHOWN_AFTER_S = 1.0
 _WIPE = "\x1b[K"
@@ -18,6 +20,14 @@ def drawn(done: int, total: int) -> str:
     return f"[{'#' * filled}{'-' * (BAR_CELLS - filled)}]"
 
 
+def fitted(line: str) -> str:
+    """A line that begins with a bar, without it where the terminal has no room: what is wrapped could not be drawn anew in its place."""
+    import shutil
+
+    columns = shutil.get_terminal_size().columns
+    return line if len(line) < columns else elide(line.partition("] ")[2], max(1, columns - 1))
+
+
 def bar(err: TextIO) -> Callable[[int, int], None] | None:
     """What draws how many rows of all are done, and wipes the line at the end; None where `err` is no terminal.
 
@@ -27,7 +37,7 @@ def bar(err: TextIO) -> Callable[[int, int], None] | None:
         return None
 
     def draw(done: int, total: int) -> None:
-        err.write(f"\x1b[K{drawn(done, total)} {done:,} of {total:,} rows\r" if done < total else "\x1b[K")
+        err.write(f"{_WIPE}{fitted(f'{drawn(done, total)} {done:,} of {total:,} rows')}\r" if done < total else _WIPE)
         err.flush()
 
     return draw
@@ -58,7 +68,7 @@ class Meter:
                 return
             done = self._asked()
             if done is not None:
-                self._err.write(f"{_WIPE}{progress(done, passed)}\r")
+                self._err.write(f"{_WIPE}{fitted(progress(done, passed))}\r")
                 self._err.flush()
                 self._drawn = True
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TextIO
 
 from lakelite.cells import width
 from lakelite.interfaces import formats
-from lakelite.interfaces.values import as_json, elide, is_numeric, plain, visible
+from lakelite.interfaces.values import as_json, broken, elide, is_numeric, plain, visible
 
 BATCH_ROWS = 1_000
 SAMPLE_ROWS = 10_000
@@ -252,7 +252,8 @@ def _hidden_note(rows: int, hidden: int, columns: int, shown: int, style: Style,
     notes = [f"{rows:,} rows, {hidden:,} of them not shown"] if hidden else []
     notes += [f"{columns:,} columns, {columns - shown:,} of them not shown"] if shown < columns else []
     if notes:
-        out.write(f"{'; '.join(notes)}. {style.see_all}".rstrip() + "\n")
+        note = f"{'; '.join(notes)}. {style.see_all}".rstrip()
+        out.write((note if style.columns is None else broken(note, style.columns)) + "\n")
 
 
 @dataclass(frozen=True, slots=True)

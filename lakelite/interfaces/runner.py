@@ -17,14 +17,14 @@ from typing import Any, Protocol, TextIO
 
 from lakelite import errors
 from lakelite.interfaces.commands import obey, separated
-from lakelite.interfaces.delivery import Display
+from lakelite.interfaces.delivery import Display, columns_of
 from lakelite.interfaces.progress import Meter
 from lakelite.interfaces.render import Row, Rows
-from lakelite.interfaces.values import message
+from lakelite.interfaces.values import broken, message
 from lakelite.mapping.system_errors import python_error
 
 DONE, FAILED, USAGE, CANNOT_OPEN, CONFLICT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 5, 130, 141
-CANCEL_AGAIN_S = 0.1
+CANCEL_AGAIN_S = 0.02  # what DuckDB is told between two of its statements is lost
 LISTEN_S = 0.1  # a signal may be taken by a thread of a library, and then does not wake the one that has to hear it
 IMPATIENT = 3
 FETCHED_ROWS = 10_000
@@ -59,7 +59,7 @@ class Runner:
 
     `verbose`: say after each statement what it did and, with `timer`, how long it took. `notes`: where what is no error is said
     (None: `err`). `has_left`: a script said .quit. `last`: the statements that were typed last. `shown`: what was typed last and
-    shows something; `shows_again`: whether it only looks. `draft`: what the next prompt is to begin with. `meter`: shows how far
+    shows something; `shows_again`: whether it only looks. `draft`: what the next prompt is to begin with (None: none). `meter`: shows how far
     a statement is.
     """
 
@@ -74,7 +74,7 @@ class Runner:
     last: str = ""
     shown: str = ""
     shows_again: bool = False
-    draft: str = ""
+    draft: str | None = None
     meter: Meter | None = None
     display: Display = field(init=False)
 
@@ -176,8 +176,10 @@ class Runner:
 
 
 def say(text: str, err: TextIO) -> None:
-    """One message to `err`, harmless for a terminal."""
-    err.write(message(text) + "\n")
+    """One message to `err`, harmless for a terminal, and there broken between words."""
+    columns = columns_of(err)
+    lines = message(text).split("\n")
+    err.write("\n".join(lines if columns is None else (broken(line, columns) for line in lines)) + "\n")
     err.flush()
 
 
@@ -189,7 +191,8 @@ def report(error: Exception, err: TextIO, file: str | None = None) -> int:
         traceback.print_exception(error, file=err)
     known = error if isinstance(error, errors.Error) else python_error(error)
     if known is not None:
-        say(f"error: {file}: {known}" if file else f"error: {known}", err)
+        told = known.told(columns_of(err))
+        say(f"error: {file}: {told}" if file else f"error: {told}", err)
     else:
         kind = f"{type(error).__name__}: " if str(error) else type(error).__name__
         say(f"internal error: {kind}{error} (a bug: please report it with the statement and what LAKELITE_DEBUG=1 adds)".replace("\n", " "), err)

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -17,6 +20,7 @@ from lakelite.interfaces.commands import shows_again
 from lakelite.interfaces.entry import continuation, is_quit_word, is_whole, prompt
 from lakelite.interfaces.render import SEE_ALL
 from lakelite.interfaces.runner import DONE, Runner
+from lakelite.mapping.system_errors import file_error
 
 
 class Reader(Protocol):
@@ -31,6 +35,7 @@ class Shell:
 
     def __init__(self, runner: Runner, reader: Reader, lake: str | None = None) -> None:
         self._runner = runner
+        self._runner.draft = ""
         self._reader = reader
         self._lake = lake
         self._warned = False
@@ -74,7 +79,7 @@ class Shell:
         """The next entry; the end of the input, and the bare words, are `.quit`."""
         try:
             draft, self._runner.draft = self._runner.draft, ""
-            entry = self._reader.read(prompt(self._runner.connection, self._lake), draft)
+            entry = self._reader.read(prompt(self._runner.connection, self._lake), draft or "")
         except EOFError:
             self._runner.note("")
             return ".quit"
@@ -120,15 +125,38 @@ def run_init(runner: Runner) -> None:
     try:
         if path.exists():
             runner.run(path.read_text("utf-8-sig"), keep_going=True, file=str(path))
-    except (OSError, UnicodeError) as error:
-        runner.note(f"note: {path} is not read: {error}")
+    except OSError as error:
+        runner.note(f"note: {file_error(error.errno, error.strerror or str(error), f'read {path}').message}")
+    except UnicodeError:
+        runner.note(f"note: {path} is not read: it is not UTF-8 text")
     finally:
         runner.verbose = verbose
 
 
+@contextmanager
+def loading_editor(is_prompt: bool) -> Iterator[None]:
+    """Loads what a prompt needs to edit lines, if it can edit them, beside what is done in the block."""
+    loading = threading.Thread(target=_load_editor, name="lakelite editor")
+    if is_prompt and _edits():
+        loading.start()
+    try:
+        yield
+    finally:
+        if loading.ident is not None:
+            loading.join()
+
+
+def _load_editor() -> None:
+    import lakelite.interfaces.repl.editor  # noqa: F401
+
+
+def _edits() -> bool:
+    return os.environ.get("TERM", "dumb") != "dumb" and sys.stdout.isatty()
+
+
 def reader(runner: Runner) -> Reader:
     """The best reader that this terminal allows."""
-    if os.environ.get("TERM", "dumb") == "dumb" or not sys.stdout.isatty():
+    if not _edits():
         return PlainReader()
     from lakelite.interfaces.repl.completion import LakeCompleter
     from lakelite.interfaces.repl.editor import Editor

@@ -43,6 +43,15 @@ def message(text: str) -> str:
     return text if text.isprintable() else text.translate(_MESSAGE)
 
 
+def broken(line: str, cells: int) -> str:
+    """A line, and if it takes more than so many cells in several ones; no word that fits is cut."""
+    if width(line) <= cells:
+        return line
+    import textwrap
+
+    return "\n".join(textwrap.wrap(line, cells, expand_tabs=False, replace_whitespace=False, break_on_hyphens=False))
+
+
 def elide(text: str, cells: int) -> str:
     """`text` in at most `cells` (at least 1) terminal cells; what is cut off ends in `…`."""
     if width(text) <= cells:

@@ -67,8 +67,7 @@ _SECOND: tuple[tuple[str, str], ...] = (
     ),
     (r"has more than one primary key", r"\bPRIMARY\s+KEY\b"),
 )  # fmt: skip
-_KNOWN = tuple((re.compile(message, re.DOTALL), one, nth) for group, nth in ((_CLAUSES, 1), (_SECOND, 2)) for message, one in group)
-
+_KNOWN = tuple((message, one, nth) for group, nth in ((_CLAUSES, 1), (_SECOND, 2)) for message, one in group)
 _PATTERN = re.compile(r"\bregexp_\w+\s*\([^,()']*(?:'(?:[^']|'')*')?\s*,\s*(?P<here>'(?:[^']|'')*')", re.IGNORECASE)
 _OF_ROWS = re.compile(r"^NOT NULL constraint failed: .*?([^.]+)$|^CHECK constraint failed on table|^Duplicate key ", re.DOTALL)
 _TARGET = re.compile(rf"{_INSERT}|\A\s*(?:MERGE\s+INTO|UPDATE|COPY|ALTER\s+TABLE)\s+(?P<other>{_NAME})", re.IGNORECASE)
@@ -95,7 +94,7 @@ def _by_words(message: str, plain: str) -> int | None:
     if twice := _TWICE.search(message):
         return _second_item(plain, twice[1])
     for pattern, one, nth in _KNOWN:
-        if found := pattern.search(message):
+        if found := re.search(pattern, message, re.DOTALL):
             return _nth(re.compile(one.format(*map(re.escape, found.groups())), re.IGNORECASE), plain, nth)
     return None
 

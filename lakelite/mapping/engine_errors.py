@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import TYPE_CHECKING
 
 import duckdb
 
@@ -11,8 +12,9 @@ from lakelite import errors
 from lakelite.errors import Position
 from lakelite.mapping import grammar, places
 from lakelite.mapping.names import NO_NAMES, Names
-from lakelite.mapping.wording import worded
-from lakelite.mapping.words import Words
+
+if TYPE_CHECKING:
+    from lakelite.mapping.words import Words
 
 NOT_NULL_MARK = "lakelite: NOT NULL constraint failed: "  # how our own error() call is known
 _CARRIED = re.compile(r"^[^{]*: (\{\"exception_type\":.*\})\s*\Z", re.DOTALL)
@@ -68,6 +70,8 @@ def carried(error: BaseException) -> duckdb.Error | None:
 
 def engine_error(error: duckdb.Error, text: str, names: Names = NO_NAMES) -> errors.DatabaseError:
     """Our error for DuckDB's. `text`: the statement as the user wrote it; `names`: what it could have meant."""
+    from lakelite.mapping.wording import worded  # patterns that take long to compile
+
     theirs = type(error)
     own = grammar.parsed(text) if isinstance(error, duckdb.ParserException) else None
     message, quoted = places.quoted_line(str(own or error))

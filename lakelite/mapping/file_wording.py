@@ -96,6 +96,11 @@ def _spill(found: re.Match[str], said: Said) -> Words:
     return Words(error.message, f"{error.hint}; SET memory_limit = '8GB' spills less" if error.hint else None, kind=OperationalError)
 
 
+def _confined(found: re.Match[str], said: Said) -> Words:
+    message = f'"{found[1]}" is not used: the connection keeps to the lake (safe mode)'
+    return Words(message, "it can be used without --safe (in Python: confine)", thing=found[1])
+
+
 def _cannot(found: re.Match[str], said: Said) -> Words:
     error = file_error(None, found[3].strip().rstrip("."), f"{found[1].lower()} {found[2]}")
     return Words(error.message, error.hint, thing=found[2])
@@ -116,6 +121,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"^No magic bytes found at end of file '(.*?)'", _no_parquet),
     rule(r"^File '(.*?)' too small to be a Parquet file", _no_parquet),
     rule(r"^The CSV Reader does not support the encoding: (\".*?\")", _no_encoding),
+    rule(r"^Cannot access (?:file|directory) \"(.*?)\" - file system operations are disabled", _confined),
     rule(r"^(?:Cannot|Could not|Failed to) (\w+)(?: \w+)?? (?:file|directory) (\".*?\"): ([^\n]*)", _cannot),
     rule(rf"\A[^\"'\n]*?{_PARQUET_BYTES}.*", _damaged_somewhere),
 )

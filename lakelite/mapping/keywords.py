@@ -14,6 +14,9 @@ _RESERVED = """ANALYSE ANALYZE ARRAY ASYMMETRIC BOTH CHECK COLLATE COLUMN CONSTR
 
 def misplaced(before: str, word: str) -> str:
     """What a word that does not fit may mean, if it is no slip of a keyword."""
+    above, _, on_line = before.rpartition("\n")
+    if word[:1] in (".", "\\") and above.strip() and not on_line.strip():
+        return "a semicolon ends the statement that stands in front of a command"
     before = before.rstrip()
     if before.endswith(",") and not word[:1].isalnum():
         return "something is missing behind the comma"

@@ -55,7 +55,7 @@ class Winner:
 
     @property
     def committed_at(self) -> str:
-        return datetime.fromtimestamp(self.committed_at_us / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        return datetime.fromtimestamp(self.committed_at_us / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f UTC")
 
     @property
     def statement(self) -> str:

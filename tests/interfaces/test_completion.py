@@ -31,7 +31,7 @@ def vocabulary(tmp_path_factory):
     con.executescript(TABLES)
     con.execute("create branch dev")
     vocabulary = Vocabulary(con)
-    vocabulary._warm()
+    vocabulary._warm({})
     yield vocabulary
     con.close()
 

@@ -159,6 +159,8 @@ def test_a_parameter_without_a_variable(cells: Cells, cell: str) -> None:
     said = cells.fails(cell)
     assert said.startswith("ProgrammingError: there is no variable lest in Python, which :lest would be\n")
     assert said.endswith("Hint: did you mean least?\n")
+    cells("from io import open\nfrom os import path as nopt")
+    assert cells.fails("%lake SELECT :nope").endswith("Hint: nope = … makes it\n")  # functions and modules are no values
 
 
 def test_the_value_of_a_parameter_is_in_no_message(cells: Cells) -> None:

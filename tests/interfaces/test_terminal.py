@@ -38,6 +38,11 @@ def test_a_session(lakelite, tmp_path):
     assert "y… │" in seen
     session.type("create table t as select 1 as a;\r")
     session.shows("1 row changed, ")
+    session.type("select a, a + 1 as b, a + 2 as c, nope, a + 3 as d from t where a > 0;\r")
+    seen = session.until(lambda lines: lines[-1] == "x>" and "Hint" in "\n".join(lines[-4:]))
+    caret = next(i for i, line in enumerate(seen) if line.strip() == "^")
+    assert seen[caret - 2] == "LINE 1, COLUMN 35:"
+    assert seen[caret - 1].startswith("nope", seen[caret].index("^"))
     session.type("begin;\r")
     session.until("x*>")
     session.type("select 'my secret' as s;\r")
@@ -50,7 +55,8 @@ def test_a_session(lakelite, tmp_path):
     session.type(CTRL_D)
     assert session.ends() == 0
     lines = (tmp_path / "state" / "lakelite" / "history").read_text().splitlines()
-    assert lines == ["select 1 as a,", f"{'y' * 60!r} as long;", "create table t as select 1 as a;", "begin;", "rollback;"]
+    slip = "select a, a + 1 as b, a + 2 as c, nope, a + 3 as d from t where a > 0;"
+    assert lines == ["select 1 as a,", f"{'y' * 60!r} as long;", "create table t as select 1 as a;", slip, "begin;", "rollback;"]
 
 
 def test_ctrl_c_clears_the_line_and_cancels_a_query(lakelite):
@@ -180,6 +186,11 @@ def test_who_leaves_the_pager_early_gets_no_error_and_no_more_rows(lakelite):
     session.type("select 42 as answer;\r")
     session.shows("42 │")
     assert "rror" not in "\n".join(session.everything)
+    session.close()
+    session = lakelite(PAGER="/nowhere/pager")
+    session.until("x>")
+    session.type(".pager on\rselect 42 as answer;\r")
+    assert "note: it cannot be used here" in "\n".join(session.shows("42 │"))
 
 
 def test_a_long_query_shows_how_far_it_is(lakelite):
@@ -187,6 +198,8 @@ def test_a_long_query_shows_how_far_it_is(lakelite):
     session.until("x>")
     session.type(LONG + "\r")
     session.until(lambda lines: re.match(r"(\^C)?\[[#-]{20}\] \d+ % after \d+ s", lines[-1]) is not None)
+    session.resize(30, 20)
+    session.until(lambda lines: bool(lines) and re.match(r"\d+ % after \d+ s", lines[-1]) is not None)
     session.type(CTRL_C)
     session.until(lambda lines: lines[-1] == "x>" and lines[-2].endswith("interrupted") and "%" not in lines[-2], 10)
 
@@ -245,6 +258,17 @@ def test_the_persons_own_settings(lakelite, tmp_path):
     odd = lakelite()
     odd.until("x>")
     assert "is not read" in "\n".join(odd.lines)
+    odd.close()
+    rc.unlink()
+    rc.mkdir()
+    (tmp_path / "nothing").write_text("")
+    odd = lakelite(XDG_STATE_HOME=str(tmp_path / "nothing"))
+    odd.until("x>")
+    assert "a directory is where a file should be" in " ".join(odd.lines)
+    odd.type("select 41 + 1 as answer;\r")
+    odd.shows("42 │")
+    said = " ".join(odd.shows("no history is kept"))
+    assert "Errno" not in said
 
 
 def test_wide_and_control_characters_keep_their_place(lakelite):

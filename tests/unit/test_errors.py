@@ -14,6 +14,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 import sqlglot.errors
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import lakelite
 from lakelite import errors
@@ -279,6 +281,21 @@ def test_a_caret_below_tabs_wide_and_combining_characters() -> None:
         assert shown.startswith("LINE 2, COLUMN ")
         assert shown.isprintable()
         assert len(caret) - 1 == width(shown[: shown.index(word)])
+
+
+@settings(max_examples=200)
+@given(st.text("a日e\u0301 ,'", max_size=300), st.integers(0, 300), st.integers(20, 120))
+def test_on_a_terminal_the_caret_is_below_its_place_in_lines_that_fit(text: str, offset: int, columns: int) -> None:
+    from lakelite.cells import width
+
+    position = errors.Position.at(text, offset)
+    *above, shown, caret = position.render(columns).split("\n")
+    assert all(width(line) <= columns for line in [*above, shown, caret])
+    at = caret.index("^")
+    behind = next((i for i in range(len(shown) + 1) if width(shown[:i]) == at), None)
+    assert behind is not None
+    there = position.source[position.column - 1 :].lstrip("\u0301")
+    assert shown[behind:].lstrip("\u0301").startswith(there[:1])
 
 
 def test_a_long_line_is_cut_on_both_sides() -> None:

@@ -83,3 +83,12 @@ def test_a_statement_that_counts_rows_itself_has_one_bar(clock: Clock) -> None:
 def test_there_is_no_estimate_before_the_first_percent() -> None:
     assert progress.progress(0.5, 3) == f"[{'-' * 20}] 0 % after 3 s"
     assert progress.progress(100.0, 3).endswith("99 % after 3 s, about 0 s left"), "100 is said by the result"
+
+
+@pytest.mark.parametrize(
+    ("columns", "shown"),
+    [(80, f"[{'#' * 5}{'-' * 15}] 25 % after 5 s, about 15 s left"), (40, "25 % after 5 s, about 15 s left"), (20, "25 % after 5 s, ab…")],
+)
+def test_it_stays_on_one_line_of_the_terminal(monkeypatch: pytest.MonkeyPatch, columns: int, shown: str) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert progress.fitted(progress.progress(25.0, 5)) == shown

@@ -131,6 +131,20 @@ def steady(runner: Asking) -> Iterator[None]:
             runner.rows("ROLLBACK")
 
 
+@contextmanager
+def at_version(lake: Asking, version: int) -> Iterator[None]:
+    """All that is asked within the block is asked of that version; in a transaction, of what that reads. ProgrammingError: there is no such one."""
+    connection: Any = lake.connection
+    if connection.in_transaction:
+        yield
+        return
+    before, connection.pinned_version = connection.pinned_version, version
+    try:
+        yield
+    finally:
+        connection.pinned_version = before
+
+
 def tables(runner: Runner) -> list[tuple[str, str, Sequence[str]]]:
     """Schema, name and columns of each table and view."""
     return [(row[1], row[2], row[3]) for row in runner.rows("SHOW ALL TABLES")]

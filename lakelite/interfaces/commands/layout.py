@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lakelite.errors import ProgrammingError
 from lakelite.interfaces.commands.command import Command, path_of, switch_of, table_of, words
-from lakelite.interfaces.delivery import BY_ENDING, EXCEL, PARQUET
+from lakelite.interfaces.delivery import BY_ENDING, EXCEL, PARQUET, pager_for
 from lakelite.interfaces.render import MODES
 from lakelite.mapping.names import did_you_mean
 
@@ -86,6 +86,8 @@ def only_looks(script: str) -> bool:
 def _pager(runner: Runner, argument: str) -> int:
     runner.display.pager = switch_of(".pager", argument, runner.display.pager)
     runner.note(f"pager {'on' if runner.display.pager else 'off'}")
+    if runner.display.pager and runner.display.out.isatty() and pager_for(runner.display.out) is None:
+        runner.note("note: it cannot be used here: $PAGER, or less, is no program that is there, or the terminal is dumb")
     return 0
 
 

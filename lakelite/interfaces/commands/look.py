@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lakelite.interfaces.commands.command import Command, Held, steady, table_of, tables, written
+from lakelite.interfaces.commands.command import Asking, Command, Held, steady, table_of, tables, written
 
 if TYPE_CHECKING:
     from lakelite.interfaces.render import Rows
@@ -47,6 +47,8 @@ def _dump(runner: Runner, argument: str) -> int:
     from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA
 
     with steady(runner):
+        if only is not None:
+            existing(runner, only)
         views = {(row[0], row[1]) for row in runner.rows("SELECT schema_name, view_name FROM lake.views")}
         every = [(schema, name) for _, schema, name, _, _, temporary in runner.rows("SHOW ALL TABLES") if not temporary]
         runner.display.text("BEGIN;")
@@ -101,7 +103,13 @@ class _Retyped:
 
 
 def _files(runner: Runner, argument: str) -> int:
-    return runner.run(_FILES.format(where=of_table(table_of(".files", argument)) if argument else ""))
+    return runner.run(_FILES.format(where=of_table(existing(runner, table_of(".files", argument))) if argument else ""))
+
+
+def existing(lake: Asking, name: str) -> str:
+    """The same name. ProgrammingError: no table or view has it."""
+    lake.rows(f"DESCRIBE {name}")
+    return name
 
 
 def of_table(name: str) -> str:

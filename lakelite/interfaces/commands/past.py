@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakelite.errors import Error, NotSupportedError, ProgrammingError
-from lakelite.interfaces.commands.command import Asking, Command, Held, number_of, steady, table_of, words, written
+from lakelite.interfaces.commands.command import Asking, Command, Held, at_version, number_of, table_of, words, written
 from lakelite.interfaces.values import elide, visible
 
 if TYPE_CHECKING:
@@ -27,9 +27,12 @@ def _history(runner: Runner, argument: str) -> int:
     count = number_of(".history", argument) if argument else SHOWN
     if runner.display.mode != "box":
         return runner.run(f"DESCRIBE HISTORY LIMIT {count}")
+    from lakelite.interfaces.delivery import columns_of
+
+    columns = columns_of(runner.display.out) if runner.display.file is None else None
     for row in runner.rows(f"DESCRIBE HISTORY LIMIT {count}"):
         for line in _drawn(row):
-            runner.display.text(line)
+            runner.display.text(line if columns is None else elide(line, columns))
     runner.display.flush()
     return 0
 
@@ -78,16 +81,33 @@ def rows_changed(table: str, older: int, newer: int) -> str:
 
 
 def tables_changed(lake: Asking, older: int, newer: int) -> Held:
-    """How many rows were changed between two versions, a row for each table. ProgrammingError: they are not in order."""
+    """How many rows were changed between two versions, a row for each table of the newer one, and for each that was dropped.
+
+    ProgrammingError: they are not in order, or one cannot be read.
+    """
     _check_order(older, newer)
-    with steady(lake):
-        names = [written(*row) for row in lake.rows("SELECT schema_name, table_name FROM lake.tables ORDER BY ALL")]
-        return Held(_DIFF_COLUMNS, [row for name in names if (row := _changed(lake, name, older + 1, newer)) is not None])
+    before = _tables_at(lake, older)
+    with at_version(lake, newer):
+        after = _tables_of(lake)
+        rows = [row for name in after.values() if (row := _changed(lake, name, older + 1, newer)) is not None]
+    dropped = [(name, None, None, None, "dropped") for number, name in before.items() if number not in after]
+    return Held(_DIFF_COLUMNS, [*rows, *dropped])
+
+
+def _tables_at(lake: Asking, version: int) -> dict[int, str]:
+    with at_version(lake, version):
+        return _tables_of(lake)
+
+
+def _tables_of(lake: Asking) -> dict[int, str]:
+    """The names of the tables by their ids, in the order of the names."""
+    return {row[2]: written(row[0], row[1]) for row in lake.rows("SELECT schema_name, table_name, table_id FROM lake.tables ORDER BY ALL")}
 
 
 def _check_order(older: int, newer: int) -> None:
     if older >= newer:
-        raise ProgrammingError(f"a diff goes forward, from an older version to a newer one, not from {older} to {newer}", hint="exchange the two")
+        hint = "exchange the two" if older > newer else ".history lists the versions"
+        raise ProgrammingError(f"a diff goes forward, from an older version to a newer one, not from {older} to {newer}", hint=hint)
 
 
 def _quoted(argument: str, usage: str) -> list[str]:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from lakelite.interfaces.runner import Runner
 
 _HELP_COLUMNS = 100
+_TITLE_CELLS = 24
+_WIDE = 70
 _HEAD = """\
 Statements end with a semicolon and may span lines: Enter runs what is whole, Alt-Enter begins a line.
 Tab completes, Ctrl-R searches the history, Ctrl-C cancels, Ctrl-D leaves."""
@@ -93,7 +95,10 @@ def _explained(name: str, columns: int) -> list[str]:
 def _listed(columns: int) -> list[str]:
     from lakelite.interfaces.topics import STATEMENT, topics
 
-    lines = [f"  {command.title:<24} {command.about}" for command in COMMANDS]
+    indent = _TITLE_CELLS + 3 if columns >= _WIDE else 6
+    lines = [
+        textwrap.fill(f"  {c.title:<{_TITLE_CELLS}} {c.about}", columns, subsequent_indent=" " * indent, break_on_hyphens=False) for c in COMMANDS
+    ]
     statements = ", ".join(topic.title for topic in topics() if topic.kind == STATEMENT)
     behind = ".help and a name explains a command, a statement, a setting, a view of schema lake, or an error. Statements:"
     guide = f"  The whole guide is in {folder('docs')}; index.md is its first page."

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakelite.errors import OperationalError, ProgrammingError
+from lakelite.errors import NotSupportedError, OperationalError, ProgrammingError
 from lakelite.interfaces.commands.command import Command, path_of, table_of, tables, words, written
 from lakelite.mapping.system_errors import file_error
 
@@ -48,7 +48,9 @@ def _import(runner: Runner, argument: str) -> int:
 
 
 def _edit(runner: Runner, argument: str) -> int:
-    """What was edited becomes the draft of the next prompt, where it can be looked at and run."""
+    """What was edited becomes the draft of the next prompt, where it can be looked at and run. NotSupportedError: there is no prompt."""
+    if runner.draft is None:
+        raise NotSupportedError(".edit is for the prompt", hint=".read FILE runs the statements of a file")
     import subprocess
     import tempfile
 
@@ -92,8 +94,17 @@ def _watch(runner: Runner, argument: str) -> int:
         code = runner.run(script)
         if code:
             return code
-        threading.Event().wait(pause)
+        _wait(pause)
     return 0
+
+
+def _wait(seconds: float) -> None:
+    """Hears Ctrl-C also where another thread takes the signal."""
+    from lakelite.interfaces.runner import LISTEN_S
+
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, LISTEN_S))
 
 
 def _seconds(text: str) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lakelite.interfaces.commands.command import Asking, steady
-from lakelite.interfaces.commands.look import of_table
+from lakelite.interfaces.commands.look import existing, of_table
 from lakelite.interfaces.notebook.html import counted
 from lakelite.interfaces.notebook.svg import Picture, drawing, element, label, title
 
@@ -39,8 +39,7 @@ class Fragment:
 def picture(lake: Asking, table: str) -> Picture:
     """The fragments of a table, whose name is as it is written in SQL. ProgrammingError: there is none."""
     with steady(lake):
-        lake.rows(f"DESCRIBE {table}")
-        found = [Fragment(*row) for row in lake.rows(_FRAGMENTS.format(of_table(table)))]
+        found = [Fragment(*row) for row in lake.rows(_FRAGMENTS.format(of_table(existing(lake, table))))]
     return drawn(table, found)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from types import ModuleType
 from typing import Any
 
 from lakelite.errors import ProgrammingError
@@ -47,7 +48,9 @@ def _missing(name: str) -> str:
 
 
 def _near(name: str, names: Mapping[str, Any]) -> str | None:
-    return did_you_mean(name, [one for one in names if not one.startswith("_")], f"{name} = … makes it")
+    """A variable that holds a value: functions (those of the shell's own among them) and modules are none."""
+    held = [one for one, value in names.items() if not one.startswith("_") and not callable(value) and not isinstance(value, ModuleType)]
+    return did_you_mean(name, held, f"{name} = … makes it")
 
 
 def _is_about(error: ProgrammingError, name: str) -> bool:

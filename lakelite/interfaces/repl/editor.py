@@ -28,6 +28,7 @@ from lakelite.interfaces.commands import is_quit
 from lakelite.interfaces.entry import continuation, grouped, is_quit_word, is_whole
 from lakelite.interfaces.repl.completion import LakeCompleter
 from lakelite.interfaces.repl.lexer import SqlLexer
+from lakelite.mapping.system_errors import file_error
 
 MENU_LINES = 6
 STYLE = Style.from_dict(
@@ -92,7 +93,9 @@ class Editor:
         if self._completer is not None:
             self._completer.begin()
         if self._history.problem is not None:
-            self._note(f"note: no history is kept: {self._history.problem}")
+            error = self._history.problem
+            told = file_error(error.errno, error.strerror or str(error), f"use {error.filename}")
+            self._note(f"note: no history is kept: {told.message}")
             self._history.problem = None
         further = continuation(prompt)
 

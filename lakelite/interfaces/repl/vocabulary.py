@@ -41,17 +41,17 @@ class Vocabulary:
 
     def forget(self) -> None:
         """A statement ran: tables, settings and versions may be others."""
-        self._asked.clear()
+        self._asked = {}
 
     def warm_up(self) -> None:
         """Begins to load what the first completion would wait for, and DuckDB's functions; until these are there, ours are offered."""
-        threading.Thread(target=self._warm, name="lakelite names").start()
+        threading.Thread(target=self._warm, args=(self._asked,), name="lakelite names").start()
 
-    def _warm(self) -> None:
+    def _warm(self, asked: dict[str, list[Sequence[Any]]]) -> None:
+        """`asked`: of the prompt at which it began; a later one asks for itself."""
         import duckdb
 
-        _fetched(self._connection, _RELATIONS)
-
+        asked[_RELATIONS] = _fetched(self._connection, _RELATIONS)
         with duckdb.connect(config={"threads": "1"}) as own:
             found = own.execute(_FUNCTIONS).fetchall()
         self._functions = tuple(sorted([*OURS, *(name for (name,) in found)]))
