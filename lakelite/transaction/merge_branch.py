@@ -19,7 +19,7 @@ from lakelite.mapping.names import listed
 from lakelite.model import Column, Schema, Table, fold, quote
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import changes as ch
-from lakelite.transaction import constraints, define, merge_conflicts, merge_keys, merge_rows, merge_sides, redefinition, versions
+from lakelite.transaction import define, merge_conflicts, merge_demands, merge_keys, merge_rows, merge_sides, redefinition, versions
 from lakelite.transaction import merge_definition as definition
 from lakelite.transaction.execution import Call, Done, Execution
 from lakelite.transaction.merge_conflicts import Torn
@@ -29,6 +29,7 @@ from lakelite.transaction.view import LakeView, check_version
 
 _ROW_ID = quote("_lake_kept_row_id")
 Reading = Literal["as it is", "by name", "not"]
+_HERE = "the branch that you are on"
 _DEFINITIONS = "its columns or its definition were changed on both branches"
 
 
@@ -53,6 +54,10 @@ def merge_branch(execution: Execution, work: ch.Work, operation: MergeBranch, ca
         merge_rows.forget(execution)
     if merge.conflicts and operation.on_conflict == "fail" and not operation.dry_run:
         raise TransactionConflict(tuple(merge_conflicts.error(execution, sides, one, call) for one in merge.conflicts))
+    if merge.broken and not operation.dry_run:
+        raise merge.broken[0]
+    if merge.broken:
+        return Done(work)
     changes = merge.work.changes.with_reads(merge.looked, call.text)
     changes = replace(changes, defines=True, writes=True, blind=False, merged=head)
     return Done(replace(merge.work, changes=changes), sum(sum(line[1:4]) for line in execution.merge.lines))
@@ -63,13 +68,14 @@ def merge_branch(execution: Execution, work: ch.Work, operation: MergeBranch, ca
 
 @dataclass(slots=True, eq=False)
 class _Merge:
-    """One merge while it runs: `work` is what it has made so far of ours."""
+    """One merge while it runs: `work` is what it has made so far of ours; `broken`: what its rows break of what is demanded of them."""
 
     execution: Execution
     operation: MergeBranch
     sides: Sides
     work: ch.Work
     conflicts: list[Torn] = field(default_factory=list)
+    broken: list[IntegrityError] = field(default_factory=list)
     looked: frozenset[int] = frozenset()
 
     def run(self) -> None:
@@ -294,7 +300,7 @@ class _Merge:
         change = self.work.changes.change_of(made)
         self.work = replace(self.work, changes=self.work.changes.with_change(replace(change, kinds=change.kinds | {"rewrite"})))
         if made != ours:
-            _validate(self.execution, ch.overlay(self.execution.view.state(ours), change), ours)
+            self._demand(ch.overlay(self.execution.view.state(ours), change), ours, _HERE)
         self._tell(made, what)
 
     def _redefine(self, made: Table, ours: Table, *, anew: bool) -> None:
@@ -314,15 +320,30 @@ class _Merge:
             self.work = replace(self.work, changes=self.work.changes.with_change(change))
             self._tell(made, "with the rows that were changed here", merge_rows.Counts(0, 0, 0, counts.conflicts))
         if made != plan.theirs:
-            _validate(self.execution, self.execution.state(self.work, made), plan.theirs)
+            self._demand(self.execution.state(self.work, made), plan.theirs, self._there)
 
     def _rows(self, plan: Plan, made: Table, what: str) -> None:
         change, counts = self._merged(plan, made, self.work.changes.change_of(made), "theirs")
         if change.kinds:
             self.work = replace(self.work, changes=self.work.changes.with_change(change))
         if made != plan.ours:
-            _validate(self.execution, ch.overlay(self.execution.view.state(plan.ours), change), plan.ours)
+            self._demand(ch.overlay(self.execution.view.state(plan.ours), change), plan.ours, _HERE)
         self._tell(made, what, counts if any((counts.added, counts.updated, counts.deleted, counts.conflicts)) else None)
+
+    @property
+    def _there(self) -> str:
+        return f"branch {self.sides.branch.name}"
+
+    def _demand(self, state: TableState, before: Table, branch: str) -> None:
+        self._is_broken(state.table, merge_demands.of_all(self.execution, state, before, branch))
+
+    def _is_broken(self, table: Table, broken: Sequence[IntegrityError]) -> bool:
+        """Notes what rows of a table break; whether they do."""
+        for error in broken:
+            merge_conflicts.of_demand(self.execution, table, str(error.args[0]))
+            self._tell(table, str(error.args[0]), merge_rows.Counts(0, 0, 0, 1))
+        self.broken += broken
+        return bool(broken)
 
     def _merged(
         self, plan: Plan, made: Table, change: ch.TableChange, taking: merge_rows.Taking, put_back: Mapping[int, int] | None = None
@@ -341,9 +362,9 @@ class _Merge:
             torn = merge_conflicts.of_rows(execution, made, taking, comes=comes)
             self.conflicts += [torn] if torn is not None else []
         counts, condition = merge_rows.counted(execution), merge_rows.taken(conflicts_too=comes)
-        if not self.conflicts:
-            branch = f"branch {self.sides.branch.name}" if taking == "theirs" else "the branch that you are on"
-            merge_rows.check_taken(execution, made, condition, taking, branch)
+        before, branch = (plan.theirs, self._there) if taking == "theirs" else (plan.ours, _HERE)
+        if self._is_broken(made, merge_demands.of_taken(execution, made, condition, taking, before, branch)):
+            return change, counts
         gone = merge_rows.replaced(execution, onto, condition)
         gone = gone if put_back is None else {put_back[k]: positions for k, positions in gone.items()}
         rows = merge_rows.new_versions(made, condition, _ROW_ID, taking)
@@ -369,15 +390,3 @@ def _called(table: Table, like: Table) -> Table:
 def _new_schemas(before: Namespace, now: Namespace) -> list[Schema]:
     known = {s.schema_id for s in before.schemas.values()}
     return [s for s in now.schemas.values() if s.schema_id not in known]
-
-
-def _validate(execution: Execution, state: TableState, before: Table) -> None:
-    """IntegrityError: a row breaks what the new definition demands beside the one `before`."""
-    nullable = {c.field_id for c in before.columns if not c.nullable}
-    demanded = [c for c in state.table.columns if not c.nullable and c.field_id not in nullable]
-    found = constraints.column_with_null(execution, state, demanded)
-    if found is not None:
-        hint = "give each row a value on one of the branches first"
-        raise IntegrityError(f"NOT NULL constraint failed: {state.table.qualified}.{found.name}: there is a row with NULL", hint=hint)
-    if state.table.constraints != before.constraints:
-        constraints.check_table(execution, state)

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from lakelite import deletion
 from lakelite.composition import Unplaced
 from lakelite.contents import TableState
-from lakelite.errors import IntegrityError
 from lakelite.model import Column, Table, literal, quote
 from lakelite.storage import fields
 from lakelite.storage.scan import Addressed
-from lakelite.transaction import constraints, row_ids
+from lakelite.transaction import row_ids
 from lakelite.transaction.delta import Delta
 from lakelite.transaction.execution import Execution
 
@@ -144,7 +143,7 @@ def scanned(execution: Execution, state: TableState, table: Table, by_name: Coll
     shown = tuple(
         old if old is c else replace(old, name=c.name, stored=replace(old.stored, name=c.name)) for old, c in zip(sources, table.columns, strict=True)
     )
-    scan = execution.engine.addressed(TableState(replace(table, columns=shown), state.fragments, state.vectors), state.fragments.values())
+    scan = execution.engine.addressed(state.defined_as(replace(table, columns=shown)), state.fragments.values())
     known = ", ".join(f"({source}, {f.fragment_id}, {f.first_row_id})" for source, f in scan.fragments.items())
     values = ((f"p.{quote(c.name)}", old, c) for old, c in zip(sources, table.columns, strict=True))
     columns = "".join(f", {v if old is c else fields.converted(v, old, c)} AS c{i}" for i, (v, old, c) in enumerate(values))
@@ -246,26 +245,6 @@ def new_versions(table: Table, condition: str, row_id: str, taking: Taking) -> s
     columns = ", ".join(f"t.c{i} AS {quote(c.name)}" for i, c in enumerate(table.columns))
     wanted = f"(SELECT id FROM {WAYS} WHERE {condition})"
     return f"SELECT {columns}, t.id AS {row_id} FROM temp.lake_merge_{taking} t SEMI JOIN {wanted} w ON w.id = t.id ORDER BY t.id"
-
-
-def check_taken(execution: Execution, table: Table, condition: str, taking: Taking, branch: str) -> None:
-    """IntegrityError: a row that is taken over breaks a CHECK or NOT NULL of the table, with the row and the branch that it comes from."""
-    places = {c.field_id: f"t.c{i}" for i, c in enumerate(table.columns)}
-    whole = ", ".join(f"{quote(c.name)} := {places[c.field_id]}" for c in table.columns)
-    demanded = [
-        (f"NOT NULL constraint failed: {table.qualified}.{c.name}", f"{quote(c.name)} IS NULL", ((c.name, c.field_id),))
-        for c in table.columns
-        if not c.nullable
-    ]
-    checks = [(constraints.failed(table, c).args[0], f"CAST(({c.expression}) AS INTEGER) = 0", c.columns) for c in table.constraints if not c.is_key]
-    for message, broken, columns in (*demanded, *checks):
-        named = "".join(f", {places[field_id]} AS {quote(name)}" for name, field_id in dict.fromkeys(columns))
-        rows = f"SELECT CAST(to_json(struct_pack({whole})) AS VARCHAR) AS _lake_shown{named} FROM temp.lake_merge_{taking} t"
-        taken_over = f"SEMI JOIN (SELECT id FROM {WAYS} WHERE {condition}) w ON w.id = t.id"
-        text = f"SELECT _lake_shown FROM ({rows} {taken_over}) WHERE {broken} LIMIT 1"
-        for (shown,) in execution.engine.run(text):
-            hint = f"change or delete such rows on {branch} first, or drop the constraint on the other one"
-            raise IntegrityError(f"{message}: the row {shown} of {branch} breaks it", hint=hint)
 
 
 def digest(table: Table, side: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
@@ -243,7 +244,7 @@ def test_constraints_of_either_side_hold_for_the_rows_of_both(con: Any) -> None:
     on(con, "dev", "DELETE FROM t WHERE k = 42")
     con.execute("MERGE BRANCH dev; INSERT INTO t VALUES (43, NULL)")
     on(con, "dev", "UPDATE t SET v = 0 WHERE v IS NULL; ALTER TABLE t ALTER v SET NOT NULL")
-    with pytest.raises(lakelite.IntegrityError, match="there is a row with NULL"):
+    with pytest.raises(lakelite.IntegrityError, match=r'the row {"k":43,"v":null} of the branch that you are on breaks it'):
         con.execute("MERGE BRANCH dev")
     con.execute("DELETE FROM t WHERE k = 43; MERGE BRANCH dev")
     with pytest.raises(lakelite.IntegrityError, match="NOT NULL"):
@@ -251,6 +252,32 @@ def test_constraints_of_either_side_hold_for_the_rows_of_both(con: Any) -> None:
     with pytest.raises(lakelite.IntegrityError, match="small"):  # ours added a CHECK, and theirs NOT NULL: both hold
         con.execute("INSERT INTO t VALUES (44, 2000)")
     assert answer(con, "CHECK LAKE") == []
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "told"),
+    [
+        ("INSERT INTO t VALUES (60, 5), (61, 5)", "ALTER TABLE t ADD UNIQUE (v)", "v: 5.*rows of branch dev share it"),
+        ("ALTER TABLE t ADD UNIQUE (v)", "INSERT INTO t VALUES (60, 5), (61, 5)", "v: 5.*rows of the branch that you are on share it"),
+        ("INSERT INTO t VALUES (60, 5000)", "ALTER TABLE t ADD CHECK (v < 5000)", '{"k":60,"v":5000} of branch dev breaks it'),
+        ("ALTER TABLE t ADD CHECK (v < 5000)", "INSERT INTO t VALUES (60, 5000)", '{"k":60,"v":5000} of the branch that you are on breaks it'),
+        ("INSERT INTO t VALUES (60, NULL)", "ALTER TABLE t ALTER v SET NOT NULL", '{"k":60,"v":null} of branch dev breaks it'),
+    ],
+)
+def test_a_dry_run_lists_what_rows_break(con: Any, theirs: str, ours: str, told: str) -> None:
+    on(con, "dev", theirs)
+    con.execute(ours)
+    (line,) = answer(con, "MERGE BRANCH dev DRY RUN")
+    assert line[4] == 1
+    assert re.search(told, line[5])
+    ((table_name, row_id, kind),) = answer(con, "SELECT table_name, row_id, kind FROM lake.merge_conflicts")
+    assert (table_name, row_id) == ("t", None)
+    assert re.search(told, kind)
+    with pytest.raises(lakelite.NotSupportedError, match="is not decided"):
+        con.execute("UPDATE lake.merge_conflicts SET resolution = 'ours'")
+    for how in ("", "ON CONFLICT THEIRS"):
+        with pytest.raises(lakelite.IntegrityError, match=told):
+            con.execute(f"MERGE BRANCH dev {how}")
 
 
 # Tables, columns, schemas and views.
