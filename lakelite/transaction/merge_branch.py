@@ -185,9 +185,9 @@ class _Merge:
         if self._makes_room(made):
             self._take_whole(theirs, ch.TableChange(made, created=True, kinds=frozenset({"create"})), "created")
 
-    def _take_whole(self, theirs: Table, change: ch.TableChange, what: str) -> Mapping[int, int]:
+    def _take_whole(self, theirs: Table, change: ch.TableChange, what: str, *, are_new: bool = True) -> Mapping[int, int]:
         """The table with all its rows as theirs has it. No data is written: files get a second name, and rows keep their ids. For each fragment
-        of theirs, the one that stands for it."""
+        of theirs, the one that stands for it. `are_new`: whether ours has not had these rows."""
         staged: dict[int, fragments.Staged] = {}
         if theirs.view is None:
             state = self.sides.head.state(theirs)
@@ -196,7 +196,7 @@ class _Merge:
             kind: ch.Kind = "append" if change.created else "overwrite"
             change = ch.append(change, staged.values(), kind) if staged else change
             change = ch.delete(change, dead, kind) if dead else change
-            self._tell(change.table, what, merge_rows.Counts(state.row_count, 0, 0, 0))
+            self._tell(change.table, what, merge_rows.Counts(state.row_count if are_new else 0, 0, 0, 0))
         else:
             self._tell(change.table, what)
         self.work = ch.Work(self.work.namespace.with_table(change.table), self.work.changes.with_change(change))
@@ -216,6 +216,8 @@ class _Merge:
         replaced = [name for name, table, side in ways if self._is_replaced(base, table, side)]
         made = definition.merged(base, theirs, ours, replaced)
         why = definition.both_added(base, theirs, ours) if made is None else self._torn_by(base, theirs, ours, made)
+        if (made is None or why is not None) and self._are_alike(theirs, ours):
+            return Plan(theirs, ours, theirs, "alike")
         if made is None or why is not None:
             wins: definition.Wins = "theirs" if self._is_torn(ours, why or _DEFINITIONS) else "ours"
             parts = definition.merged(base, theirs, ours, replaced, wins)
@@ -227,6 +229,11 @@ class _Merge:
             return Plan(theirs, ours, made, "nothing" if there == "not" else "changes", by_name)
         has_rows = here == "by name" and there == "as it is" and merge_sides.has_changed(self.execution, self.sides.ours, ours.table_id)
         return Plan(theirs, ours, made, "all and ours" if has_rows else "all", definition.converted(ours, made).keys())
+
+    def _are_alike(self, theirs: Table, ours: Table) -> bool:
+        """Whether both made the same of the table and of all its rows; then one set of columns is to be known on both branches."""
+        states = self.sides.head.state(theirs), self.execution.view.state(ours)
+        return ours.view is None and definition.are_alike(theirs, ours) and merge_rows.are_alike(self.execution, *states)
 
     def _reading(self, base: Table | None, table: Table, made: Table, side: Side, other: Table) -> Reading:
         """How the rows of one side, which has `table`, can be read as of `made`, given what the other `side` did to its `other`."""
@@ -285,15 +292,15 @@ class _Merge:
         made, ours, what = self._placed(plan.made), plan.ours, ""
         if made != ours:
             what = "redefined"
-            self._redefine(made, ours, anew=plan.takes in ("all", "all and ours"))
+            self._redefine(made, ours, anew=plan.takes not in ("changes", "nothing"))
         if made.view is not None:
             self._tell(made, what)
-        elif plan.takes in ("all", "all and ours"):
-            self._overwrite(plan, made)
         elif plan.takes == "changes":
             self._rows(plan, made, what)
-        else:
+        elif plan.takes == "nothing":
             self._keep(made, ours, what)
+        else:
+            self._overwrite(plan, made)
 
     def _keep(self, made: Table, ours: Table, what: str) -> None:
         """Ours keeps all its rows. It is noted as rows written anew, since its columns are not those of theirs from here on (Side.kinds)."""
@@ -314,7 +321,8 @@ class _Merge:
     def _overwrite(self, plan: Plan, made: Table) -> None:
         """All rows of theirs, and in the place of some what ours made of them."""
         change = ch.delete_all(self.work.changes.change_of(made), self.execution.view.state(plan.ours), "overwrite")
-        put_back = self._take_whole(plan.theirs, change, "overwritten")
+        is_same = plan.takes == "alike"
+        put_back = self._take_whole(plan.theirs, change, "changed alike" if is_same else "overwritten", are_new=not is_same)
         if plan.takes == "all and ours":
             change, counts = self._merged(plan, made, self.work.changes.change_of(made), "ours", put_back)
             self.work = replace(self.work, changes=self.work.changes.with_change(change))

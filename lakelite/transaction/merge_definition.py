@@ -24,13 +24,14 @@ _Columns = tuple[Mapping[int, Column], bool]
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What becomes of a table that both have: `made` is its definition; `takes`: the rows that theirs changed, all rows of theirs (with those that
-    ours changed in their place), or none. `by_name`: the columns of `made`, by field id, that one side has under another field id (`converted`).
+    ours changed in their place, or since all of ours are alike), or none.
+    `by_name`: the columns of `made`, by field id, that one side has under another field id (`converted`).
     """
 
     theirs: Table
     ours: Table
     made: Table
-    takes: Literal["changes", "all", "all and ours", "nothing"]
+    takes: Literal["changes", "all", "all and ours", "alike", "nothing"]
     by_name: Collection[int] = ()
 
 
@@ -52,6 +53,20 @@ def merged(base: Table | None, theirs: Table, ours: Table, replaced: Collection[
     except _Unlike:
         return None
     return made if _is_sound(made) and all(_is_divided_as(table, made) for table in (theirs, ours)) else None
+
+
+def are_alike(theirs: Table, ours: Table) -> bool:
+    """Whether only the identities of columns tell the definitions apart: both did the same to the table."""
+    return _unnumbered(theirs) == _unnumbered(ours)
+
+
+def _unnumbered(table: Table) -> object:
+    """What is said of a table, with names in the place of field ids. (What a column had at first tells of its rows alone.)"""
+    names = {c.field_id: c.name for c in table.columns}
+    columns = [(c.name, c.type, c.nullable, c.default, c.comment) for c in table.columns]
+    said = [(c.kind, c.name, c.expression, [name for name, _ in c.columns]) for c in table.constraints]
+    parts = [(names.get(key.field_id), key.transform, key.buckets) for key in table.partitioning]
+    return table.schema_name, table.name, columns, said, parts, table.options, table.comment, table.view
 
 
 class _Unlike(Exception):

@@ -125,6 +125,15 @@ def are_updated(execution: Execution, parts: Sequence[tuple[Column, str]], base:
     return bool(execution.engine.run(f"SELECT 1 FROM {joined} WHERE {differ} LIMIT 1"))
 
 
+def are_alike(execution: Execution, theirs: TableState, ours: TableState) -> bool:
+    """Whether two tables with the same columns, by their places, have the same rows under the same ids. Reads both as a whole."""
+    if not (theirs.row_count and ours.row_count):
+        return theirs.row_count == ours.row_count
+    one, other = (f"({scanned(execution, state, state.table, ())[0]}) {name}" for name, state in (("theirs", theirs), ("ours", ours)))
+    differ = f"theirs.id IS NULL OR ours.id IS NULL OR {values_differ(ours.table, 'theirs', 'ours')}"
+    return not execution.engine.run(f"SELECT 1 FROM {one} FULL JOIN {other} ON ours.id = theirs.id WHERE {differ} LIMIT 1")
+
+
 def _nothing(table: Table) -> str:
     columns = "".join(f", NULL::{c.type} AS c{i}" for i, c in enumerate(table.columns))
     return f"SELECT 0::BIGINT AS id, 0::BIGINT AS fragment, 0::BIGINT AS place{columns} WHERE false"

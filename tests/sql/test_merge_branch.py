@@ -403,6 +403,45 @@ def test_what_only_theirs_redefined_comes_over(con: Any) -> None:
     assert answer(con, "CHECK LAKE") == []
 
 
+@pytest.mark.parametrize(
+    "alter",
+    [
+        "ALTER TABLE t ALTER v TYPE VARCHAR",
+        "ALTER TABLE t ADD COLUMN x INTEGER DEFAULT 5; ALTER TABLE t ADD CONSTRAINT c CHECK (x > 0); ALTER TABLE t ADD UNIQUE (k, x)",
+        "ALTER TABLE t ADD COLUMN s STRUCT(a INTEGER); ALTER TABLE t ADD COLUMN s.b INTEGER; UPDATE t SET s = {'a': k, 'b': v}",
+        "DELETE FROM t; ALTER TABLE t DROP COLUMN v; ALTER TABLE t ADD COLUMN v DOUBLE",
+    ],
+)
+def test_definitions_that_both_changed_alike(con: Any, alter: str) -> None:
+    on(con, "dev", alter)
+    con.executescript(alter)
+    assert answer(con, "MERGE BRANCH dev") == [("t", 0, 0, 0, 0, "changed alike")]
+    on(con, "dev", "INSERT INTO t (k, v) VALUES (70, 7)")  # and both know the same column from here on
+    con.execute("INSERT INTO t (k, v) VALUES (71, 8); MERGE BRANCH dev")
+    on(con, "dev", "MERGE BRANCH main")
+    assert sorted(answer(con, "FROM t AT (BRANCH => 'dev')"), key=str) == sorted(answer(con, "FROM t"), key=str)
+    assert [row[:2] for row in answer(con, "SELECT k, v::INTEGER FROM t WHERE k >= 70 ORDER BY k")] == [(70, 7), (71, 8)]
+    assert answer(con, "CHECK LAKE") == []
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("ALTER TABLE t ALTER v TYPE VARCHAR USING v + 1", "ALTER TABLE t ALTER v TYPE VARCHAR"),
+        ("ALTER TABLE t ALTER v TYPE VARCHAR; UPDATE t SET v = 'other' WHERE k = 1", "ALTER TABLE t ALTER v TYPE VARCHAR"),
+        ("ALTER TABLE t ADD COLUMN x INTEGER DEFAULT 5", "ALTER TABLE t ADD COLUMN x INTEGER; ALTER TABLE t ALTER x SET DEFAULT 5"),
+    ],
+)
+def test_definitions_alike_and_rows_that_are_not(con: Any, theirs: str, ours: str) -> None:
+    on(con, "dev", theirs)
+    con.executescript(ours)
+    before = table(con)
+    with pytest.raises(lakelite.TransactionConflict, match="both branches added a column"):
+        con.execute("MERGE BRANCH dev")
+    con.execute("MERGE BRANCH dev ON CONFLICT OURS")
+    assert table(con) == before
+
+
 @pytest.mark.parametrize(("side", "columns"), [("OURS", ["k", "v", "x"]), ("THEIRS", ["k", "renamed", "x"])])
 def test_definitions_that_do_not_go_together(con: Any, side: str, columns: list[str]) -> None:
     on(con, "dev", "ALTER TABLE t RENAME v TO renamed; ALTER TABLE t ADD COLUMN x INTEGER; UPDATE t SET x = 1")
