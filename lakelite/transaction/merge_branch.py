@@ -28,7 +28,7 @@ from lakelite.transaction.merge_sides import Side, Sides
 from lakelite.transaction.view import LakeView, check_version
 
 _ROW_ID = quote("_lake_kept_row_id")
-Reading = Literal["as it is", "by name", "not"]
+Reading = Literal["as it is", "rebuilt", "not"]
 _HERE = "the branch that you are on"
 _DEFINITIONS = "its columns or its definition were changed on both branches"
 
@@ -225,9 +225,9 @@ class _Merge:
             made = parts if parts is not None and fits else theirs if wins == "theirs" else ours
         here, there = self._reading(base, ours, made, self.sides.theirs, theirs), self._reading(base, theirs, made, self.sides.ours, ours)
         if here == "as it is":
-            by_name = definition.converted(theirs, made).keys() if there == "by name" else ()
-            return Plan(theirs, ours, made, "nothing" if there == "not" else "changes", by_name)
-        has_rows = here == "by name" and there == "as it is" and merge_sides.has_changed(self.execution, self.sides.ours, ours.table_id)
+            rebuilt = definition.converted(theirs, made).keys() if there == "rebuilt" else ()
+            return Plan(theirs, ours, made, "nothing" if there == "not" else "changes", rebuilt)
+        has_rows = here == "rebuilt" and there == "as it is" and merge_sides.has_changed(self.execution, self.sides.ours, ours.table_id)
         return Plan(theirs, ours, made, "all and ours" if has_rows else "all", definition.converted(ours, made).keys())
 
     def _are_alike(self, theirs: Table, ours: Table) -> bool:
@@ -240,8 +240,8 @@ class _Merge:
         is_replaced = self._is_replaced(base, other, side)
         if definition.can_read(base, table, made, is_replaced=is_replaced):
             return "as it is"
-        by_name = definition.converted(table, made)
-        return "by name" if is_replaced and definition.can_read(base, table, made, is_replaced=True, by_name=by_name) else "not"
+        rebuilt = definition.converted(table, made)
+        return "rebuilt" if is_replaced and definition.can_read(base, table, made, is_replaced=True, rebuilt=rebuilt) else "not"
 
     def _is_replaced(self, base: Table | None, table: Table, side: Side) -> bool:
         return definition.is_replaced(base, table, side.kinds.get(table.table_id, frozenset()))
@@ -258,8 +258,8 @@ class _Merge:
         for (side, table, _, _), reading, view in zip(ways, readings, (self.sides.head, self.execution.view), strict=True):
             if wins is not None and side is not getattr(self.sides, wins):
                 continue
-            by_name = definition.converted(table, made) if reading == "by name" else {}
-            lost = [] if base is None else definition.lost(base, table, made, by_name)
+            rebuilt = definition.converted(table, made) if reading == "rebuilt" else {}
+            lost = [] if base is None else definition.lost(base, table, made, rebuilt)
             if base is not None and lost and self._are_updated(lost, base, view.state(table), side):
                 names = listed([c.name if kind == c.type else f"a field of {c.name}" for c, kind in lost])
                 return f"{names} was dropped on one branch, and rows were given other values there on the other"
@@ -363,9 +363,9 @@ class _Merge:
         if not len(ids):
             return change, merge_rows.Counts(0, 0, 0, 0)
         bases = [_state(base, table_id) for base in self.sides.bases]
-        merge_rows.three_ways(execution, made, bases, sides["theirs"], sides["ours"], ids, by_name=plan.by_name, taking=taking)
+        merge_rows.three_ways(execution, made, bases, sides["theirs"], sides["ours"], ids, rebuilt=plan.rebuilt, taking=taking)
         comes, onto = self._wins == (taking == "theirs"), sides["ours" if taking == "theirs" else "theirs"]
-        is_met = merge_keys.meet(execution, made, onto, plan.by_name, taking)
+        is_met = merge_keys.meet(execution, made, onto, plan.rebuilt, taking)
         if is_met or merge_rows.counted(execution).conflicts:
             torn = merge_conflicts.of_rows(execution, made, taking, comes=comes)
             self.conflicts += [torn] if torn is not None else []

@@ -83,13 +83,13 @@ def three_ways(
     ours: TableState,
     ids: NDArray[Any],
     *,
-    by_name: Collection[int] = (),
+    rebuilt: Collection[int] = (),
     taking: Taking = "theirs",
 ) -> None:
     """Puts the versions of the rows with these ids side by side, as rows of `table`, for the functions below to read. A base of None had no
     such table; several bases have to agree on a row, or it is not known what it was: then both count as having changed it.
 
-    `taking`: whose changes come to the other side. `by_name`: the columns of `table` that a side may have under another field id.
+    `taking`: whose changes come to the other side. `rebuilt`: the columns of `table` that a side may have under another field id.
     """
     states = {"base": bases[0], "theirs": theirs, "ours": ours, **{f"base_{i}": base for i, base in enumerate(bases) if i}}
     read: dict[int, BitMap] = {}  # where the rows of the base stand; a row that stands there for another side too is the same one
@@ -97,7 +97,7 @@ def three_ways(
         places = {} if state is None else row_ids.places(execution, state, ids)
         same = {k: found for k, positions in places.items() if k in read and (found := positions & read[k])}
         rest = {k: left for k, positions in places.items() if (left := positions - same[k] if k in same else positions)}
-        parts = [] if state is None or not rest else [_rows(execution, state, table, rest, by_name)]
+        parts = [] if state is None or not rest else [_rows(execution, state, table, rest, rebuilt)]
         if same:
             _put(execution, "same", same, {k: k for k in same})
             parts.append("SELECT b.* FROM temp.lake_merge_base b SEMI JOIN temp.lake_merge_same s ON s.source = b.fragment AND s.position = b.place")
@@ -139,16 +139,16 @@ def _nothing(table: Table) -> str:
     return f"SELECT 0::BIGINT AS id, 0::BIGINT AS fragment, 0::BIGINT AS place{columns} WHERE false"
 
 
-def _rows(execution: Execution, state: TableState, table: Table, places: Mapping[int, BitMap], by_name: Collection[int]) -> str:
+def _rows(execution: Execution, state: TableState, table: Table, places: Mapping[int, BitMap], rebuilt: Collection[int]) -> str:
     """A SELECT of id, fragment, place and c0, c1, … of the rows of `state` at these places, by fragment id."""
-    rows, scan = scanned(execution, TableState(state.table, {k: state.fragments[k] for k in places}, {}), table, by_name)
+    rows, scan = scanned(execution, TableState(state.table, {k: state.fragments[k] for k in places}, {}), table, rebuilt)
     _put(execution, "places", places, {f.fragment_id: source for source, f in scan.fragments.items()})
     return f"{rows} JOIN temp.lake_merge_places d ON d.source = p.{scan.source} AND d.position = p.{scan.position}"
 
 
-def scanned(execution: Execution, state: TableState, table: Table, by_name: Collection[int]) -> tuple[str, Addressed]:
+def scanned(execution: Execution, state: TableState, table: Table, rebuilt: Collection[int]) -> tuple[str, Addressed]:
     """A SELECT of id, fragment, place and c0, c1, … of all rows of `state` (one fragment at least), as rows of `table`; `p` is what it reads."""
-    sources = [_source(state.table, c) if c.field_id in by_name else c for c in table.columns]
+    sources = [_source(state.table, c) if c.field_id in rebuilt else c for c in table.columns]
     shown = tuple(
         old if old is c else replace(old, name=c.name, stored=replace(old.stored, name=c.name)) for old, c in zip(sources, table.columns, strict=True)
     )
@@ -164,10 +164,10 @@ def scanned(execution: Execution, state: TableState, table: Table, by_name: Coll
     return text, scan
 
 
-def put_rows(execution: Execution, name: str, state: TableState, table: Table, ids: NDArray[Any], by_name: Collection[int]) -> None:
+def put_rows(execution: Execution, name: str, state: TableState, table: Table, ids: NDArray[Any], rebuilt: Collection[int]) -> None:
     """Makes a temporary table of the rows of `state` with these ids (sorted), as `three_ways` does of those that it compares."""
     places = row_ids.places(execution, state, ids) if len(ids) else {}
-    rows = _rows(execution, state, table, places, by_name) if places else _nothing(table)
+    rows = _rows(execution, state, table, places, rebuilt) if places else _nothing(table)
     execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_{name} AS {rows}")
 
 
