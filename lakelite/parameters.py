@@ -55,6 +55,8 @@ def values_of(statement: st.Statement, parameters: Parameters) -> dict[str, Any]
         return {p: _plain(parameters[p]) for p in statement.parameters}
     given = _sequence(parameters)
     names = [p for p in statement.parameters if not is_number(p)]
+    if names and not given:
+        raise _without_value(statement.text, names[0], {})
     if names:
         raise ProgrammingError(f"the parameter {names[0]} has a name, but the values are a sequence", hint="give a mapping")
     wanted = max((int(p) for p in statement.parameters), default=0)
@@ -73,7 +75,7 @@ def _without_value(text: str, name: str, given: Mapping[str, Any]) -> Programmin
 def _of_names(name: str, given: Mapping[str, Any]) -> str | None:
     """What there is instead of a value that a mapping does not have."""
     there = sorted(map(str, given))
-    otherwise = f"the values have no {name}; their names are: {listed(there)}" if there else "add it to the mapping, which is empty"
+    otherwise = f"the values have no {name}; their names are: {listed(there)}" if there else f"there are no values: give a mapping that has {name}"
     return did_you_mean(name, there, otherwise)
 
 

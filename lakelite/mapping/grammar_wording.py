@@ -29,7 +29,7 @@ def _syntax(found: re.Match[str], said: Said) -> Words:
         meant = near(word, CLAUSES) if len(word) > 2 and not is_known(word) else []
         if meant:
             return Words(message, f"did you mean {meant[0]} in place of {word}?", name)
-    if before and before[1].upper() in ("GROUP", "ORDER", "PARTITION"):
+    if before and before[1].upper() in ("GROUP", "ORDER", "PARTITION") and not (here and here[0].upper() == "BY"):
         return Words(message, f"write {before[1].upper()} BY", name)
     last = found[1] if not said.text[offset + len(found[1]) :].strip(" \t\r\n;") else ""
     goes_on = last and (is_known(last) or not (last[-1].isalnum() or last[-1] in "'\"_)"))

@@ -303,13 +303,15 @@ def remove_data_file(paths: LakePaths, table_id: int, file_name: str) -> bool:
 
 
 def link_data_file(paths: LakePaths, table_id: int, file_name: str, new_name: str) -> None:
-    """Give a data file a second name; where the file system has no links, or no more of this file, it is copied. Not durable yet.
+    """Give a data file, and its filters, a second name; where the file system has no links, or no more of this file, it is copied. Not durable yet.
 
     OperationalError: the file is missing, or the disk is full.
     """
     old, new = paths.data_file(table_id, file_name), paths.data_file(table_id, new_name)
     try:
         _link(old, new)
+        with suppress(OSError):  # filters never have to be there
+            os.link(old.with_name(filters_file_name(file_name)), new.with_name(filters_file_name(new_name)), follow_symlinks=False)
     except BaseException as exc:
         remove_data_file(paths, table_id, new_name)
         if isinstance(exc, OSError):

@@ -21,16 +21,16 @@ _CHANGING_NO_ROW = (st.AlterTable, st.TuneTable, st.RestoreTable, st.CreateTable
 
 
 def check_statement(execution: Execution, before: ch.Work, after: ch.Work, operation: st.Operation) -> None:
-    """IntegrityError if a row that the statement has written breaks a constraint of its table."""
-    if isinstance(operation, _CHANGING_NO_ROW):
-        return
+    """IntegrityError if a row that the statement has written breaks a constraint of its table. Its files get their key filters."""
     for table_id, change in after.changes.tables.items():
         old = before.changes.tables.get(table_id)
         if change is old or change.dropped or not change.table.constraints:
             continue
         written = change.staged.keys() - (old.staged.keys() if old is not None else frozenset())
-        if written:
-            state = execution.state(after, change.table)
+        state = execution.state(after, change.table)
+        if written and isinstance(operation, _CHANGING_NO_ROW):
+            key_lookup.make_filters(execution, state.part(state.fragments[k] for k in written if k in state.fragments))
+        elif written:
             keeps = not _sets_keys(change.table, operation)
             rekeyed = {k for k in written if not (keeps and k in state.fragments and state.fragments[k].has_row_ids)}
             _check(execution, state, written, rekeyed)

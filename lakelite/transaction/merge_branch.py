@@ -19,7 +19,7 @@ from lakelite.mapping.names import listed
 from lakelite.model import Column, Schema, Table, fold, quote
 from lakelite.storage import fragment as fragments
 from lakelite.transaction import changes as ch
-from lakelite.transaction import constraints, define, merge_conflicts, merge_keys, merge_rows, merge_sides, redefinition, versions
+from lakelite.transaction import define, merge_conflicts, merge_demands, merge_keys, merge_rows, merge_sides, redefinition, versions
 from lakelite.transaction import merge_definition as definition
 from lakelite.transaction.execution import Call, Done, Execution
 from lakelite.transaction.merge_conflicts import Torn
@@ -28,7 +28,8 @@ from lakelite.transaction.merge_sides import Side, Sides
 from lakelite.transaction.view import LakeView, check_version
 
 _ROW_ID = quote("_lake_kept_row_id")
-Reading = Literal["as it is", "by name", "not"]
+Reading = Literal["as it is", "rebuilt", "not"]
+_HERE = "the branch that you are on"
 _DEFINITIONS = "its columns or its definition were changed on both branches"
 
 
@@ -53,6 +54,10 @@ def merge_branch(execution: Execution, work: ch.Work, operation: MergeBranch, ca
         merge_rows.forget(execution)
     if merge.conflicts and operation.on_conflict == "fail" and not operation.dry_run:
         raise TransactionConflict(tuple(merge_conflicts.error(execution, sides, one, call) for one in merge.conflicts))
+    if merge.broken and not operation.dry_run:
+        raise merge.broken[0]
+    if merge.broken:
+        return Done(work)
     changes = merge.work.changes.with_reads(merge.looked, call.text)
     changes = replace(changes, defines=True, writes=True, blind=False, merged=head)
     return Done(replace(merge.work, changes=changes), sum(sum(line[1:4]) for line in execution.merge.lines))
@@ -63,13 +68,14 @@ def merge_branch(execution: Execution, work: ch.Work, operation: MergeBranch, ca
 
 @dataclass(slots=True, eq=False)
 class _Merge:
-    """One merge while it runs: `work` is what it has made so far of ours."""
+    """One merge while it runs: `work` is what it has made so far of ours; `broken`: what its rows break of what is demanded of them."""
 
     execution: Execution
     operation: MergeBranch
     sides: Sides
     work: ch.Work
     conflicts: list[Torn] = field(default_factory=list)
+    broken: list[IntegrityError] = field(default_factory=list)
     looked: frozenset[int] = frozenset()
 
     def run(self) -> None:
@@ -179,9 +185,9 @@ class _Merge:
         if self._makes_room(made):
             self._take_whole(theirs, ch.TableChange(made, created=True, kinds=frozenset({"create"})), "created")
 
-    def _take_whole(self, theirs: Table, change: ch.TableChange, what: str) -> Mapping[int, int]:
+    def _take_whole(self, theirs: Table, change: ch.TableChange, what: str, *, are_new: bool = True) -> Mapping[int, int]:
         """The table with all its rows as theirs has it. No data is written: files get a second name, and rows keep their ids. For each fragment
-        of theirs, the one that stands for it."""
+        of theirs, the one that stands for it. `are_new`: whether ours has not had these rows."""
         staged: dict[int, fragments.Staged] = {}
         if theirs.view is None:
             state = self.sides.head.state(theirs)
@@ -190,7 +196,7 @@ class _Merge:
             kind: ch.Kind = "append" if change.created else "overwrite"
             change = ch.append(change, staged.values(), kind) if staged else change
             change = ch.delete(change, dead, kind) if dead else change
-            self._tell(change.table, what, merge_rows.Counts(state.row_count, 0, 0, 0))
+            self._tell(change.table, what, merge_rows.Counts(state.row_count if are_new else 0, 0, 0, 0))
         else:
             self._tell(change.table, what)
         self.work = ch.Work(self.work.namespace.with_table(change.table), self.work.changes.with_change(change))
@@ -210,6 +216,8 @@ class _Merge:
         replaced = [name for name, table, side in ways if self._is_replaced(base, table, side)]
         made = definition.merged(base, theirs, ours, replaced)
         why = definition.both_added(base, theirs, ours) if made is None else self._torn_by(base, theirs, ours, made)
+        if (made is None or why is not None) and self._are_alike(theirs, ours):
+            return Plan(theirs, ours, theirs, "alike")
         if made is None or why is not None:
             wins: definition.Wins = "theirs" if self._is_torn(ours, why or _DEFINITIONS) else "ours"
             parts = definition.merged(base, theirs, ours, replaced, wins)
@@ -217,18 +225,23 @@ class _Merge:
             made = parts if parts is not None and fits else theirs if wins == "theirs" else ours
         here, there = self._reading(base, ours, made, self.sides.theirs, theirs), self._reading(base, theirs, made, self.sides.ours, ours)
         if here == "as it is":
-            by_name = definition.converted(theirs, made).keys() if there == "by name" else ()
-            return Plan(theirs, ours, made, "nothing" if there == "not" else "changes", by_name)
-        has_rows = here == "by name" and there == "as it is" and merge_sides.has_changed(self.execution, self.sides.ours, ours.table_id)
+            rebuilt = definition.converted(theirs, made).keys() if there == "rebuilt" else ()
+            return Plan(theirs, ours, made, "nothing" if there == "not" else "changes", rebuilt)
+        has_rows = here == "rebuilt" and there == "as it is" and merge_sides.has_changed(self.execution, self.sides.ours, ours.table_id)
         return Plan(theirs, ours, made, "all and ours" if has_rows else "all", definition.converted(ours, made).keys())
+
+    def _are_alike(self, theirs: Table, ours: Table) -> bool:
+        """Whether both made the same of the table and of all its rows; then one set of columns is to be known on both branches."""
+        states = self.sides.head.state(theirs), self.execution.view.state(ours)
+        return ours.view is None and definition.are_alike(theirs, ours) and merge_rows.are_alike(self.execution, *states)
 
     def _reading(self, base: Table | None, table: Table, made: Table, side: Side, other: Table) -> Reading:
         """How the rows of one side, which has `table`, can be read as of `made`, given what the other `side` did to its `other`."""
         is_replaced = self._is_replaced(base, other, side)
         if definition.can_read(base, table, made, is_replaced=is_replaced):
             return "as it is"
-        by_name = definition.converted(table, made)
-        return "by name" if is_replaced and definition.can_read(base, table, made, is_replaced=True, by_name=by_name) else "not"
+        rebuilt = definition.converted(table, made)
+        return "rebuilt" if is_replaced and definition.can_read(base, table, made, is_replaced=True, rebuilt=rebuilt) else "not"
 
     def _is_replaced(self, base: Table | None, table: Table, side: Side) -> bool:
         return definition.is_replaced(base, table, side.kinds.get(table.table_id, frozenset()))
@@ -245,8 +258,8 @@ class _Merge:
         for (side, table, _, _), reading, view in zip(ways, readings, (self.sides.head, self.execution.view), strict=True):
             if wins is not None and side is not getattr(self.sides, wins):
                 continue
-            by_name = definition.converted(table, made) if reading == "by name" else {}
-            lost = [] if base is None else definition.lost(base, table, made, by_name)
+            rebuilt = definition.converted(table, made) if reading == "rebuilt" else {}
+            lost = [] if base is None else definition.lost(base, table, made, rebuilt)
             if base is not None and lost and self._are_updated(lost, base, view.state(table), side):
                 names = listed([c.name if kind == c.type else f"a field of {c.name}" for c, kind in lost])
                 return f"{names} was dropped on one branch, and rows were given other values there on the other"
@@ -279,22 +292,22 @@ class _Merge:
         made, ours, what = self._placed(plan.made), plan.ours, ""
         if made != ours:
             what = "redefined"
-            self._redefine(made, ours, anew=plan.takes in ("all", "all and ours"))
+            self._redefine(made, ours, anew=plan.takes not in ("changes", "nothing"))
         if made.view is not None:
             self._tell(made, what)
-        elif plan.takes in ("all", "all and ours"):
-            self._overwrite(plan, made)
         elif plan.takes == "changes":
             self._rows(plan, made, what)
-        else:
+        elif plan.takes == "nothing":
             self._keep(made, ours, what)
+        else:
+            self._overwrite(plan, made)
 
     def _keep(self, made: Table, ours: Table, what: str) -> None:
         """Ours keeps all its rows. It is noted as rows written anew, since its columns are not those of theirs from here on (Side.kinds)."""
         change = self.work.changes.change_of(made)
         self.work = replace(self.work, changes=self.work.changes.with_change(replace(change, kinds=change.kinds | {"rewrite"})))
         if made != ours:
-            _validate(self.execution, ch.overlay(self.execution.view.state(ours), change), ours)
+            self._demand(ch.overlay(self.execution.view.state(ours), change), ours, _HERE)
         self._tell(made, what)
 
     def _redefine(self, made: Table, ours: Table, *, anew: bool) -> None:
@@ -308,21 +321,37 @@ class _Merge:
     def _overwrite(self, plan: Plan, made: Table) -> None:
         """All rows of theirs, and in the place of some what ours made of them."""
         change = ch.delete_all(self.work.changes.change_of(made), self.execution.view.state(plan.ours), "overwrite")
-        put_back = self._take_whole(plan.theirs, change, "overwritten")
+        is_same = plan.takes == "alike"
+        put_back = self._take_whole(plan.theirs, change, "changed alike" if is_same else "overwritten", are_new=not is_same)
         if plan.takes == "all and ours":
             change, counts = self._merged(plan, made, self.work.changes.change_of(made), "ours", put_back)
             self.work = replace(self.work, changes=self.work.changes.with_change(change))
             self._tell(made, "with the rows that were changed here", merge_rows.Counts(0, 0, 0, counts.conflicts))
         if made != plan.theirs:
-            _validate(self.execution, self.execution.state(self.work, made), plan.theirs)
+            self._demand(self.execution.state(self.work, made), plan.theirs, self._there)
 
     def _rows(self, plan: Plan, made: Table, what: str) -> None:
         change, counts = self._merged(plan, made, self.work.changes.change_of(made), "theirs")
         if change.kinds:
             self.work = replace(self.work, changes=self.work.changes.with_change(change))
         if made != plan.ours:
-            _validate(self.execution, ch.overlay(self.execution.view.state(plan.ours), change), plan.ours)
+            self._demand(ch.overlay(self.execution.view.state(plan.ours), change), plan.ours, _HERE)
         self._tell(made, what, counts if any((counts.added, counts.updated, counts.deleted, counts.conflicts)) else None)
+
+    @property
+    def _there(self) -> str:
+        return f"branch {self.sides.branch.name}"
+
+    def _demand(self, state: TableState, before: Table, branch: str) -> None:
+        self._is_broken(state.table, merge_demands.of_all(self.execution, state, before, branch))
+
+    def _is_broken(self, table: Table, broken: Sequence[IntegrityError]) -> bool:
+        """Notes what rows of a table break; whether they do."""
+        for error in broken:
+            merge_conflicts.of_demand(self.execution, table, str(error.args[0]))
+            self._tell(table, str(error.args[0]), merge_rows.Counts(0, 0, 0, 1))
+        self.broken += broken
+        return bool(broken)
 
     def _merged(
         self, plan: Plan, made: Table, change: ch.TableChange, taking: merge_rows.Taking, put_back: Mapping[int, int] | None = None
@@ -334,16 +363,16 @@ class _Merge:
         if not len(ids):
             return change, merge_rows.Counts(0, 0, 0, 0)
         bases = [_state(base, table_id) for base in self.sides.bases]
-        merge_rows.three_ways(execution, made, bases, sides["theirs"], sides["ours"], ids, by_name=plan.by_name, taking=taking)
+        merge_rows.three_ways(execution, made, bases, sides["theirs"], sides["ours"], ids, rebuilt=plan.rebuilt, taking=taking)
         comes, onto = self._wins == (taking == "theirs"), sides["ours" if taking == "theirs" else "theirs"]
-        is_met = merge_keys.meet(execution, made, onto, plan.by_name, taking)
+        is_met = merge_keys.meet(execution, made, onto, plan.rebuilt, taking)
         if is_met or merge_rows.counted(execution).conflicts:
             torn = merge_conflicts.of_rows(execution, made, taking, comes=comes)
             self.conflicts += [torn] if torn is not None else []
         counts, condition = merge_rows.counted(execution), merge_rows.taken(conflicts_too=comes)
-        if not self.conflicts:
-            branch = f"branch {self.sides.branch.name}" if taking == "theirs" else "the branch that you are on"
-            merge_rows.check_taken(execution, made, condition, taking, branch)
+        before, branch = (plan.theirs, self._there) if taking == "theirs" else (plan.ours, _HERE)
+        if self._is_broken(made, merge_demands.of_taken(execution, made, condition, taking, before, branch)):
+            return change, counts
         gone = merge_rows.replaced(execution, onto, condition)
         gone = gone if put_back is None else {put_back[k]: positions for k, positions in gone.items()}
         rows = merge_rows.new_versions(made, condition, _ROW_ID, taking)
@@ -369,15 +398,3 @@ def _called(table: Table, like: Table) -> Table:
 def _new_schemas(before: Namespace, now: Namespace) -> list[Schema]:
     known = {s.schema_id for s in before.schemas.values()}
     return [s for s in now.schemas.values() if s.schema_id not in known]
-
-
-def _validate(execution: Execution, state: TableState, before: Table) -> None:
-    """IntegrityError: a row breaks what the new definition demands beside the one `before`."""
-    nullable = {c.field_id for c in before.columns if not c.nullable}
-    demanded = [c for c in state.table.columns if not c.nullable and c.field_id not in nullable]
-    found = constraints.column_with_null(execution, state, demanded)
-    if found is not None:
-        hint = "give each row a value on one of the branches first"
-        raise IntegrityError(f"NOT NULL constraint failed: {state.table.qualified}.{found.name}: there is a row with NULL", hint=hint)
-    if state.table.constraints != before.constraints:
-        constraints.check_table(execution, state)

@@ -75,6 +75,13 @@ def of_table(execution: Execution, table: Table, why: str, here: str, there: str
     return Torn(table.qualified, f"{why} (here: {here}; there: {there})")
 
 
+def of_demand(execution: Execution, table: Table, broken: str) -> None:
+    """Notes that rows of a table break a constraint."""
+    _need_tables(execution)
+    told = {"table": table.qualified, "kind": broken}
+    execution.engine.run(f"INSERT INTO {_FOUND} BY NAME SELECT $table AS table_name, $kind AS kind", told)
+
+
 def of_rows(execution: Execution, table: Table, taking: merge_rows.Taking, *, comes: bool) -> Torn | None:
     """Notes the rows of a table that `merge_rows.three_ways` has found changed on both branches, and those that `merge_keys.meet` has found with
     a key that is taken, and applies what was chosen for them; `comes`: whether the others come. None: nothing is left to be decided."""

@@ -24,14 +24,15 @@ _Columns = tuple[Mapping[int, Column], bool]
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What becomes of a table that both have: `made` is its definition; `takes`: the rows that theirs changed, all rows of theirs (with those that
-    ours changed in their place), or none. `by_name`: the columns of `made`, by field id, that one side has under another field id (`converted`).
+    ours changed in their place, or since all of ours are alike), or none.
+    `rebuilt`: the columns of `made`, by field id, that one side has under another field id (`converted`).
     """
 
     theirs: Table
     ours: Table
     made: Table
-    takes: Literal["changes", "all", "all and ours", "nothing"]
-    by_name: Collection[int] = ()
+    takes: Literal["changes", "all", "all and ours", "alike", "nothing"]
+    rebuilt: Collection[int] = ()
 
 
 def merged(base: Table | None, theirs: Table, ours: Table, replaced: Collection[Wins], wins: Wins | None = None) -> Table | None:
@@ -52,6 +53,20 @@ def merged(base: Table | None, theirs: Table, ours: Table, replaced: Collection[
     except _Unlike:
         return None
     return made if _is_sound(made) and all(_is_divided_as(table, made) for table in (theirs, ours)) else None
+
+
+def are_alike(theirs: Table, ours: Table) -> bool:
+    """Whether only the identities of columns tell the definitions apart: both did the same to the table."""
+    return _unnumbered(theirs) == _unnumbered(ours)
+
+
+def _unnumbered(table: Table) -> object:
+    """What is said of a table, with names in the place of field ids. (What a column had at first tells of its rows alone.)"""
+    names = {c.field_id: c.name for c in table.columns}
+    columns = [(c.name, c.type, c.nullable, c.default, c.comment) for c in table.columns]
+    said = [(c.kind, c.name, c.expression, [name for name, _ in c.columns]) for c in table.constraints]
+    parts = [(names.get(key.field_id), key.transform, key.buckets) for key in table.partitioning]
+    return table.schema_name, table.name, columns, said, parts, table.options, table.comment, table.view
 
 
 class _Unlike(Exception):
@@ -164,11 +179,11 @@ def _is_sound(table: Table) -> bool:
     )
 
 
-def can_read(base: Table | None, side: Table, made: Table, *, is_replaced: bool, by_name: Collection[int] = ()) -> bool:
-    """Whether rows of `side` have all values that `made` asks for, but for the columns `by_name`. `is_replaced`: the other side put columns in
+def can_read(base: Table | None, side: Table, made: Table, *, is_replaced: bool, rebuilt: Collection[int] = ()) -> bool:
+    """Whether rows of `side` have all values that `made` asks for, but for the columns `rebuilt`. `is_replaced`: the other side put columns in
     the place of others."""
     has, known = _fields(side), _fields(base or made)
-    wanted = _fields(replace(made, columns=tuple(c for c in made.columns if c.field_id not in by_name)))
+    wanted = _fields(replace(made, columns=tuple(c for c in made.columns if c.field_id not in rebuilt)))
     if any(field_id not in has and (is_replaced or field_id in known) for field_id in wanted):
         return False
     common = ((has[k], wanted[k]) for k in wanted.keys() & has.keys())
@@ -188,10 +203,10 @@ def is_replaced(base: Table | None, side: Table, kinds: frozenset[str]) -> bool:
     return bool(has - known) and ("rewrite" in kinds or ("overwrite" in kinds and bool(known - has)))
 
 
-def lost(base: Table, side: Table, made: Table, by_name: Mapping[int, Column]) -> list[tuple[Column, str]]:
+def lost(base: Table, side: Table, made: Table, rebuilt: Mapping[int, Column]) -> list[tuple[Column, str]]:
     """The columns, as `side` has them, that base had, and that are not, or not whole, in `made`; with the type of what is lost of each."""
     known, wanted = _fields(base).keys(), _fields(made).keys()
-    become = {by_name[c.field_id].field_id: c for c in made.columns if c.field_id in by_name}
+    become = {rebuilt[c.field_id].field_id: c for c in made.columns if c.field_id in rebuilt}
     gone = [c for c in side.columns if {f.field_id for f in _within(c.stored)} & known - wanted]
     types = ((c, dropped_fields(c, become[c.field_id]) if c.field_id in become else c.type) for c in gone)
     return [(c, kind) for c, kind in types if kind is not None]

@@ -22,18 +22,18 @@ KIND = "key taken on both"
 _MEETINGS, _PARTNERS, _DECIDED, _STAYING = (f"temp.lake_merge_{name}" for name in ("meetings", "partners", "decided", "staying"))
 
 
-def meet(execution: Execution, table: Table, onto: TableState, by_name: Collection[int], taking: Taking) -> bool:
+def meet(execution: Execution, table: Table, onto: TableState, rebuilt: Collection[int], taking: Taking) -> bool:
     """Finds the rows that have a key in common. `onto`: the side that rows come to, all of it. Whether there are any that are not alike."""
     for key in table.keys:
-        _meet_in(execution, table, onto, key, by_name, taking)
+        _meet_in(execution, table, onto, key, rebuilt, taking)
     found = execution.engine.work.execute(f"SELECT DISTINCT o FROM {_MEETINGS} ORDER BY o").fetchnumpy()["o"]
-    merge_rows.put_rows(execution, "partners", onto, table, found, by_name)
+    merge_rows.put_rows(execution, "partners", onto, table, found, rebuilt)
     if len(found):
         _join_alike(execution, table, taking)
     return bool(execution.engine.run(f"SELECT 1 FROM {_MEETINGS} LIMIT 1"))
 
 
-def _meet_in(execution: Execution, table: Table, onto: TableState, key: Constraint, by_name: Collection[int], taking: Taking) -> None:
+def _meet_in(execution: Execution, table: Table, onto: TableState, key: Constraint, rebuilt: Collection[int], taking: Taking) -> None:
     places = {c.field_id: f"c{i}" for i, c in enumerate(table.columns)}
     columns = [places[field_id] for _, field_id in key.columns]
     other = _onto(taking)
@@ -47,7 +47,7 @@ def _meet_in(execution: Execution, table: Table, onto: TableState, key: Constrai
     near = {f.fragment_id: f for f in _near(execution, table, onto, key)}
     if not near:
         return
-    rows, _ = merge_rows.scanned(execution, onto.part(near.values()), table, by_name)
+    rows, _ = merge_rows.scanned(execution, onto.part(near.values()), table, rebuilt)
     shown = " || ', ' || ".join(f"{literal(name + ': ')} || CAST(k.k{i} AS VARCHAR)" for i, name in enumerate(key_lookup.key_names(table, key)))
     met = " AND ".join(f"r.{c} = k.k{i}" for i, c in enumerate(columns))
     execution.engine.run(

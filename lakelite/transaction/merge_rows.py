@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from lakelite import deletion
 from lakelite.composition import Unplaced
 from lakelite.contents import TableState
-from lakelite.errors import IntegrityError
 from lakelite.model import Column, Table, literal, quote
 from lakelite.storage import arrays, fields
 from lakelite.storage.scan import Addressed
-from lakelite.transaction import constraints, row_ids
+from lakelite.transaction import row_ids
 from lakelite.transaction.delta import Delta
 from lakelite.transaction.execution import Execution
 
@@ -84,13 +83,13 @@ def three_ways(
     ours: TableState,
     ids: NDArray[Any],
     *,
-    by_name: Collection[int] = (),
+    rebuilt: Collection[int] = (),
     taking: Taking = "theirs",
 ) -> None:
     """Puts the versions of the rows with these ids side by side, as rows of `table`, for the functions below to read. A base of None had no
     such table; several bases have to agree on a row, or it is not known what it was: then both count as having changed it.
 
-    `taking`: whose changes come to the other side. `by_name`: the columns of `table` that a side may have under another field id.
+    `taking`: whose changes come to the other side. `rebuilt`: the columns of `table` that a side may have under another field id.
     """
     states = {"base": bases[0], "theirs": theirs, "ours": ours, **{f"base_{i}": base for i, base in enumerate(bases) if i}}
     read: dict[int, BitMap] = {}  # where the rows of the base stand; a row that stands there for another side too is the same one
@@ -98,7 +97,7 @@ def three_ways(
         places = {} if state is None else row_ids.places(execution, state, ids)
         same = {k: found for k, positions in places.items() if k in read and (found := positions & read[k])}
         rest = {k: left for k, positions in places.items() if (left := positions - same[k] if k in same else positions)}
-        parts = [] if state is None or not rest else [_rows(execution, state, table, rest, by_name)]
+        parts = [] if state is None or not rest else [_rows(execution, state, table, rest, rebuilt)]
         if same:
             _put(execution, "same", same, {k: k for k in same})
             parts.append("SELECT b.* FROM temp.lake_merge_base b SEMI JOIN temp.lake_merge_same s ON s.source = b.fragment AND s.position = b.place")
@@ -126,25 +125,34 @@ def are_updated(execution: Execution, parts: Sequence[tuple[Column, str]], base:
     return bool(execution.engine.run(f"SELECT 1 FROM {joined} WHERE {differ} LIMIT 1"))
 
 
+def are_alike(execution: Execution, theirs: TableState, ours: TableState) -> bool:
+    """Whether two tables with the same columns, by their places, have the same rows under the same ids. Reads both as a whole."""
+    if not (theirs.row_count and ours.row_count):
+        return theirs.row_count == ours.row_count
+    one, other = (f"({scanned(execution, state, state.table, ())[0]}) {name}" for name, state in (("theirs", theirs), ("ours", ours)))
+    differ = f"theirs.id IS NULL OR ours.id IS NULL OR {values_differ(ours.table, 'theirs', 'ours')}"
+    return not execution.engine.run(f"SELECT 1 FROM {one} FULL JOIN {other} ON ours.id = theirs.id WHERE {differ} LIMIT 1")
+
+
 def _nothing(table: Table) -> str:
     columns = "".join(f", NULL::{c.type} AS c{i}" for i, c in enumerate(table.columns))
     return f"SELECT 0::BIGINT AS id, 0::BIGINT AS fragment, 0::BIGINT AS place{columns} WHERE false"
 
 
-def _rows(execution: Execution, state: TableState, table: Table, places: Mapping[int, BitMap], by_name: Collection[int]) -> str:
+def _rows(execution: Execution, state: TableState, table: Table, places: Mapping[int, BitMap], rebuilt: Collection[int]) -> str:
     """A SELECT of id, fragment, place and c0, c1, … of the rows of `state` at these places, by fragment id."""
-    rows, scan = scanned(execution, TableState(state.table, {k: state.fragments[k] for k in places}, {}), table, by_name)
+    rows, scan = scanned(execution, TableState(state.table, {k: state.fragments[k] for k in places}, {}), table, rebuilt)
     _put(execution, "places", places, {f.fragment_id: source for source, f in scan.fragments.items()})
     return f"{rows} JOIN temp.lake_merge_places d ON d.source = p.{scan.source} AND d.position = p.{scan.position}"
 
 
-def scanned(execution: Execution, state: TableState, table: Table, by_name: Collection[int]) -> tuple[str, Addressed]:
+def scanned(execution: Execution, state: TableState, table: Table, rebuilt: Collection[int]) -> tuple[str, Addressed]:
     """A SELECT of id, fragment, place and c0, c1, … of all rows of `state` (one fragment at least), as rows of `table`; `p` is what it reads."""
-    sources = [_source(state.table, c) if c.field_id in by_name else c for c in table.columns]
+    sources = [_source(state.table, c) if c.field_id in rebuilt else c for c in table.columns]
     shown = tuple(
         old if old is c else replace(old, name=c.name, stored=replace(old.stored, name=c.name)) for old, c in zip(sources, table.columns, strict=True)
     )
-    scan = execution.engine.addressed(TableState(replace(table, columns=shown), state.fragments, state.vectors), state.fragments.values())
+    scan = execution.engine.addressed(state.defined_as(replace(table, columns=shown)), state.fragments.values())
     known = ", ".join(f"({source}, {f.fragment_id}, {f.first_row_id})" for source, f in scan.fragments.items())
     values = ((f"p.{quote(c.name)}", old, c) for old, c in zip(sources, table.columns, strict=True))
     columns = "".join(f", {v if old is c else fields.converted(v, old, c)} AS c{i}" for i, (v, old, c) in enumerate(values))
@@ -156,10 +164,10 @@ def scanned(execution: Execution, state: TableState, table: Table, by_name: Coll
     return text, scan
 
 
-def put_rows(execution: Execution, name: str, state: TableState, table: Table, ids: NDArray[Any], by_name: Collection[int]) -> None:
+def put_rows(execution: Execution, name: str, state: TableState, table: Table, ids: NDArray[Any], rebuilt: Collection[int]) -> None:
     """Makes a temporary table of the rows of `state` with these ids (sorted), as `three_ways` does of those that it compares."""
     places = row_ids.places(execution, state, ids) if len(ids) else {}
-    rows = _rows(execution, state, table, places, by_name) if places else _nothing(table)
+    rows = _rows(execution, state, table, places, rebuilt) if places else _nothing(table)
     execution.engine.run(f"CREATE OR REPLACE TEMP TABLE lake_merge_{name} AS {rows}")
 
 
@@ -245,26 +253,6 @@ def new_versions(table: Table, condition: str, row_id: str, taking: Taking) -> s
     columns = ", ".join(f"t.c{i} AS {quote(c.name)}" for i, c in enumerate(table.columns))
     wanted = f"(SELECT id FROM {WAYS} WHERE {condition})"
     return f"SELECT {columns}, t.id AS {row_id} FROM temp.lake_merge_{taking} t SEMI JOIN {wanted} w ON w.id = t.id ORDER BY t.id"
-
-
-def check_taken(execution: Execution, table: Table, condition: str, taking: Taking, branch: str) -> None:
-    """IntegrityError: a row that is taken over breaks a CHECK or NOT NULL of the table, with the row and the branch that it comes from."""
-    places = {c.field_id: f"t.c{i}" for i, c in enumerate(table.columns)}
-    whole = ", ".join(f"{quote(c.name)} := {places[c.field_id]}" for c in table.columns)
-    demanded = [
-        (f"NOT NULL constraint failed: {table.qualified}.{c.name}", f"{quote(c.name)} IS NULL", ((c.name, c.field_id),))
-        for c in table.columns
-        if not c.nullable
-    ]
-    checks = [(constraints.failed(table, c).args[0], f"CAST(({c.expression}) AS INTEGER) = 0", c.columns) for c in table.constraints if not c.is_key]
-    for message, broken, columns in (*demanded, *checks):
-        named = "".join(f", {places[field_id]} AS {quote(name)}" for name, field_id in dict.fromkeys(columns))
-        rows = f"SELECT CAST(to_json(struct_pack({whole})) AS VARCHAR) AS _lake_shown{named} FROM temp.lake_merge_{taking} t"
-        taken_over = f"SEMI JOIN (SELECT id FROM {WAYS} WHERE {condition}) w ON w.id = t.id"
-        text = f"SELECT _lake_shown FROM ({rows} {taken_over}) WHERE {broken} LIMIT 1"
-        for (shown,) in execution.engine.run(text):
-            hint = f"change or delete such rows on {branch} first, or drop the constraint on the other one"
-            raise IntegrityError(f"{message}: the row {shown} of {branch} breaks it", hint=hint)
 
 
 def digest(table: Table, side: str) -> str:

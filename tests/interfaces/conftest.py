@@ -39,3 +39,10 @@ def cells(shared: Cells) -> Iterator[Cells]:
 def bob(shared: Cells) -> Iterator[Any]:
     with lakelite.connect("shop.lake", author="bob", autocommit=True) as con:
         yield con
+
+
+@pytest.fixture
+def con(lake: lakelite.Connection) -> lakelite.Connection:
+    """With a table of three rows."""
+    lake.execute("create table t (a integer, b varchar); insert into t values (1, 'one'), (2, 'two'), (3, null)")
+    return lake

@@ -270,7 +270,8 @@ def test_a_name_without_a_value(con: lakelite.Connection) -> None:
     for values, hint in (
         ({"carier": 1}, "did you mean carier?"),
         ({"x": 1}, "the values have no carrier; their names are: x"),
-        ({}, "which is empty"),
+        ({}, "give a mapping that has carrier"),
+        (None, "give a mapping that has carrier"),
     ):
         with pytest.raises(lakelite.ProgrammingError, match="no value was given for the parameter carrier") as caught:
             con.execute("select '$carrier',\n $carrier", values)

@@ -134,6 +134,23 @@ def test_filters_come_with_their_files_and_go_with_them(tmp_path: Path) -> None:
         assert con.execute("CHECK LAKE").fetchall() == []
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "DELETE FROM t WHERE k = 1; RESTORE TABLE t TO VERSION AS OF 2",
+        "ALTER TABLE t ADD UNIQUE (v, k); RESTORE TABLE t TO VERSION AS OF 2; ALTER TABLE t ADD UNIQUE (v, k)",
+        "ALTER TABLE t ADD COLUMN s STRUCT(a INTEGER); INSERT INTO t SELECT r, 0, NULL FROM range(50, 60) q(r); ALTER TABLE t ADD COLUMN s.b INTEGER",
+        "CREATE BRANCH dev; CREATE TABLE u (k INTEGER UNIQUE); INSERT INTO u FROM range(9); USE BRANCH dev; MERGE BRANCH main",
+    ],
+)
+def test_files_that_come_without_a_new_row_have_filters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    monkeypatch.setattr("lakelite.transaction.key_lookup.FILTERED_ROWS", 1)
+    with lakelite.connect(tmp_path / "lake", autocommit=True) as con:
+        con.execute("SET inline_rows = 0; CREATE TABLE t (k INTEGER PRIMARY KEY, v INTEGER); INSERT INTO t SELECT r, r FROM range(9) q(r)")
+        con.executescript(script)
+        assert con.execute("CHECK LAKE").fetchall() == []
+
+
 def test_small_files_have_none(tmp_path: Path) -> None:
     with lakelite.connect(tmp_path / "lake", autocommit=True) as con:
         con.execute("CREATE TABLE t (k INTEGER PRIMARY KEY); INSERT INTO t SELECT range FROM range(9_999)")
