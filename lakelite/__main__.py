@@ -94,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="no file outside of the lake is used, but for those of -f",
     )
+    parser.add_argument("--private", action="store_true", help="a lake that is made can be entered by its owner only (mode 0700)")
     parser.add_argument("--version", action="version", version=f"lakelite {__version__}")
     return parser
 
@@ -160,12 +161,12 @@ def _command(arguments: Sequence[str]) -> int:
         author=options.author,
         branch=options.branch,
         preload=False,
+        safe=options.safe,
+        private=options.private,
     )
     runner = Runner(connection, sys.stdout, sys.stderr, options.mode)
     try:
-        if options.safe:
-            connection.confine()
-            runner.display.is_confined = True
+        runner.display.is_confined = options.safe
         if sys.stderr.isatty():
             runner.meter = Meter(sys.stderr, connection.query_progress)
             connection.on_progress = runner.meter.rows

@@ -45,6 +45,7 @@ NAMELESS = "lake_names"
 _WITH_DATABASE = re.compile(r"\bmemory\b\"?\s*\.", re.IGNORECASE)
 _FOLLOWED = "SET enable_progress_bar = true; SET enable_progress_bar_print = false"
 STAGE_ROWS_KEPT = 10_000
+_CHANGED_LATER = ("enable_progress_bar", "enable_progress_bar_print", "arrow_lossless_conversion")  # by us, also of a connection that is confined
 _CONFIG = {"python_enable_replacements": "false", "autoinstall_known_extensions": "false"}
 
 
@@ -86,11 +87,16 @@ class Engine:
         self._cursors[id(cursor)] = cursor
         return cursor
 
-    def confine(self) -> None:
-        """From now on, for good, DuckDB opens only files of the lake's data and of its temporary folder, and loads no extension."""
+    def confine(self, settings: Iterable[str]) -> None:
+        """From now on, for good, DuckDB opens only files of the lake's data and of its temporary folder, and loads no extension.
+
+        `settings`: those of DuckDB's that can be changed still. (A function changes some, `enable_logging` in a FROM, and writes to a file then.)
+        """
         allowed = ", ".join(literal(str(folder.resolve())) for folder in (self._paths.data, self._paths.tmp))
         self.do(f"SET GLOBAL allowed_directories = [{allowed}]")
         self.do("SET GLOBAL enable_external_access = false")
+        self.do(f"SET GLOBAL allowed_configs = [{', '.join(map(literal, [*sorted(settings), *_CHANGED_LATER]))}]")
+        self.do("SET GLOBAL lock_configuration = true")
 
     def follow(self) -> None:
         """Has DuckDB count how far a statement is, from now on; again: nothing happens."""
