@@ -24,7 +24,7 @@ from lakelite.composition import Composition, Run, decode_row_map
 from lakelite.contents import Namespace, TableState
 from lakelite.errors import DataError, InternalError, OperationalError
 from lakelite.mapping.catalog_errors import catalog_error
-from lakelite.model import MAIN_BRANCH_ID, FileColumn, PartitionKey, Schema, Statistics, Table, fold
+from lakelite.model import MAIN_BRANCH_ID, FileColumn, PartitionKey, Schema, Statistics, Table, fold, quote
 
 
 class Catalog:
@@ -145,6 +145,8 @@ class Catalog:
         found = self.rows("head", branch=branch_id)
         if not found:
             raise OperationalError("this branch was dropped", hint="USE BRANCH main goes on with another one; SHOW BRANCHES lists them")
+        if found[0][0] is None:
+            raise InternalError("the catalog is damaged: it has no snapshot of this branch", hint="CHECK LAKE says what is wrong")
         return int(found[0][0])
 
     def namespace(self, snapshot_id: int) -> Namespace:
@@ -279,6 +281,9 @@ class Writer:
 
     def run_many(self, query: str, parameters: Iterable[Mapping[str, Any]]) -> None:
         self._sqlite.executemany(self._queries[query], parameters)
+
+    def make_index_anew(self, name: str) -> None:
+        self._sqlite.execute(f"REINDEX {quote(name)}")
 
     def row(self, query: str, **parameters: Any) -> Row:
         found = self._sqlite.execute(self._queries[query], parameters).fetchall()

@@ -27,6 +27,7 @@ from lakelite.model import Fragment
 from lakelite.storage import files
 from lakelite.storage.files import LakePaths
 from lakelite.storage.leases import SessionLease
+from lakelite.storage.verified import damaged
 
 _PIECE = 1 << 20  # bytes that are copied between two looks at whether to go on
 _EVERYTHING = 0  # the first snapshot
@@ -129,7 +130,7 @@ def _copy_files(paths: LakePaths, target: LakePaths, data: Iterable[Fragment], c
         folders.add(files.make_table_folder(target, fragment.table_id))
         size, digest = _copy(source, target.data_file(fragment.table_id, fragment.path), check)
         if digest != fragment.sha256:
-            raise OperationalError(f"the data file {source} is damaged: its SHA-256 is not the catalog's", hint="CHECK LAKE lists all that is wrong")
+            raise damaged(source)
         copied += size
         filters = files.filters_file_name(fragment.path)
         with suppress(FileNotFoundError):

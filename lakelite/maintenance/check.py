@@ -1,6 +1,6 @@
 """CHECK LAKE: whether files, row counts, deletion vectors, compositions and the catalog agree. Reads only, and repairs nothing.
 
-    catalog         rows that contradict each other
+    catalog         pages, values and indexes, by SQLite; rows that contradict each other
     fragments       each kept file or inline fragment: there, of its size and SHA-256, readable, with its number of rows
     rows            what the definition of each table promises, and the filters of its keys (check_rows.py)
     vectors         each kept version: CRC, range, cardinality; a newer one never marks less
@@ -13,6 +13,7 @@ One fragment after the other: memory follows the largest compaction's output, no
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -22,24 +23,28 @@ from lakelite.composition import Composition, Run, Unplaced
 from lakelite.contents import TableState
 from lakelite.errors import InternalError
 from lakelite.maintenance import check_rows
-from lakelite.maintenance.findings import RESTORE, RESTORE_FILE, Finding, guarded
+from lakelite.maintenance.findings import RESTORE, RESTORE_FILE, CatalogIndex, Finding, guarded
 from lakelite.maintenance.vacuum import orphans
 from lakelite.model import ROW_ID_FIELD, Fragment, Table, literal
-from lakelite.storage import files
 from lakelite.storage.engine import Engine
 from lakelite.storage.files import LakePaths
+from lakelite.storage.verified import verified_file
 from lakelite.transaction.execution import Execution
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_INDEX = re.compile(r"(?:missing from|entries in) index (\w+)")
 COLUMNS = ("severity", "object", "finding", "what_to_do")
 
 
 def findings(execution: Execution) -> list[Finding]:
-    """Everything that is wrong. What VACUUM removes meanwhile is no finding: the snapshot that `execution` sees is pinned."""
+    """Everything that is wrong, where the catalog is not damaged.
+
+    What VACUUM removes meanwhile is no finding: the snapshot that `execution` sees is pinned.
+    """
     catalog, paths, engine, head = execution.catalog, execution.paths, execution.engine, execution.view.snapshot_id
-    found = of_catalog(catalog)
+    found = contradictions(catalog)
     fragments = {row[0]: Fragment(*(*row[:8], bool(row[8]))) for row in catalog.rows("kept_fragments")}
     damaged: set[int] = set()
     for fragment in fragments.values():
@@ -55,8 +60,19 @@ def findings(execution: Execution) -> list[Finding]:
     return found
 
 
-def of_catalog(catalog: Catalog) -> list[Finding]:
-    """What is wrong with the catalog in itself, which can be asked also where no version can be read."""
+def damage(catalog: Catalog) -> Iterator[Finding]:
+    """What SQLite finds in the pages, values and indexes of the catalog; an index is made anew from its table."""
+    said = [str(row[0]) for row in catalog.rows("damage")]
+    of_index = dict.fromkeys(found[1] for one in said if (found := _INDEX.search(one)))
+    for index in of_index:
+        yield Finding(
+            "error", f"catalog index {index}", "it does not hold the rows of its table", "CHECK LAKE REPAIR makes it anew", CatalogIndex(index)
+        )
+    yield from (Finding("error", "the catalog", one, RESTORE) for one in said if not _INDEX.search(one))
+
+
+def contradictions(catalog: Catalog) -> list[Finding]:
+    """Rows of the catalog that contradict each other, which can be asked also where no version can be read."""
     return [Finding("error", name, what, RESTORE) for query in ("contradictions", "strays") for name, what in catalog.rows(query)]
 
 
@@ -68,7 +84,7 @@ def _of_fragment(catalog: Catalog, paths: LakePaths, engine: Engine, fragment: F
     todo = RESTORE if fragment.path is None else RESTORE_FILE
 
     def looking() -> Iterator[Finding]:
-        wrong = _wrong_inline(catalog, fragment) if fragment.path is None else _wrong_file(paths, engine, fragment, fragment.path)
+        wrong = _wrong_inline(catalog, fragment) if fragment.path is None else _wrong_file(paths, engine, fragment)
         if wrong is not None:
             yield Finding("error", name, wrong, todo)
 
@@ -91,10 +107,8 @@ def _wrong_inline(catalog: Catalog, fragment: Fragment) -> str | None:
     return None if rows == fragment.row_count else _counted(rows, fragment)
 
 
-def _wrong_file(paths: LakePaths, engine: Engine, fragment: Fragment, file_name: str) -> str | None:
-    path = paths.existing_data_file(fragment.table_id, file_name, fragment.size_bytes)
-    if files.sha256_of(path) != fragment.sha256:
-        return "its SHA-256 is not the one in the catalog: it was changed or damaged"
+def _wrong_file(paths: LakePaths, engine: Engine, fragment: Fragment) -> str | None:
+    path = verified_file(paths, fragment)
     rows = engine.run(f"SELECT num_rows FROM parquet_file_metadata({literal(str(path))})")[0][0]
     return None if rows == fragment.row_count else _counted(rows, fragment)
 
