@@ -22,6 +22,7 @@ from lakelite.errors import Error, InterfaceError, ProgrammingError
 from lakelite.lake import Lake
 from lakelite.language import statements as st
 from lakelite.language.parse import iter_statements, parse_append
+from lakelite.maintenance.check import told_as_damage
 from lakelite.mapping.names import NO_NAMES, Names
 from lakelite.mapping.ours import mapped, reraise
 from lakelite.mapping.sets import failed_in
@@ -237,7 +238,7 @@ class Session:
         `exports`: the block gives the rows of a result, and may do so where a statement of this thread only begins to read them.
         """
         refuse_fork(self._owner_pid)  # a thread that had its turn is not in the child, and never gives it back
-        with self._turns.taken(exports=exports):
+        with self._turns.taken(exports=exports), told_as_damage(self.lake.catalog):
             self.check_usable()
             yield
 

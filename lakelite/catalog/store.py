@@ -18,7 +18,17 @@ from pathlib import Path
 from typing import Any
 
 from lakelite import deletion
-from lakelite.catalog.decoding import Row, columns_by_table, commented, constraints_by_table, fragments_by_id, grouped, vector_of, view_of
+from lakelite.catalog.decoding import (
+    Row,
+    columns_by_table,
+    commented,
+    constraints_by_table,
+    file_column,
+    fragments_by_id,
+    grouped,
+    vector_of,
+    view_of,
+)
 from lakelite.catalog.queries import queries
 from lakelite.composition import Composition, Run, decode_row_map
 from lakelite.contents import Namespace, TableState
@@ -230,7 +240,7 @@ class Catalog:
     def _file_columns(self, table: Table, after: int, snapshot_id: int) -> dict[int, tuple[FileColumn, ...]]:
         """How the adopted files have the columns, by fragment id."""
         rows = self.rows("adopted_columns", table_id=table.table_id, after=after, snapshot=snapshot_id)
-        return grouped((row[0], FileColumn(*row[1:])) for row in rows)
+        return grouped((row[0], file_column(row[1:])) for row in rows)
 
     def _statistics(self, table: Table, after: int, snapshot_id: int) -> dict[int, list[Statistics]]:
         found: dict[int, list[Statistics]] = {}

@@ -13,6 +13,7 @@ from lakelite import errors
 from lakelite.errors import InterfaceError
 from lakelite.interfaces.block import TransactionBlock
 from lakelite.interfaces.cursor import Cursor, Cursors
+from lakelite.maintenance.check import told_as_damage
 from lakelite.mapping.ours import opening
 from lakelite.model import DEFAULT_LEVEL, MAIN_BRANCH, fold
 from lakelite.opening import open_lake
@@ -59,7 +60,8 @@ def connect(
         is_made = create and fold(branch) == MAIN_BRANCH  # a new lake has no other one
         opened = open_lake(place, create=is_made, read_only=read_only, whole=safe, private=private)
         try:
-            session = Session(opened, read_only=read_only, author=author, isolation=isolation, autocommit=autocommit)
+            with told_as_damage(opened.catalog):
+                session = Session(opened, read_only=read_only, author=author, isolation=isolation, autocommit=autocommit)
         except BaseException:
             opened.close()
             raise

@@ -27,6 +27,7 @@ from lakelite.model import Fragment
 from lakelite.storage import files
 from lakelite.storage.files import LakePaths
 from lakelite.storage.leases import SessionLease
+from lakelite.storage.regular import open_regular
 from lakelite.storage.verified import damaged
 
 _PIECE = 1 << 20  # bytes that are copied between two looks at whether to go on
@@ -143,7 +144,7 @@ def _copy_files(paths: LakePaths, target: LakePaths, data: Iterable[Fragment], c
 def _copy(source: Path, target: Path, check: Callable[[], None]) -> tuple[int, str]:
     """Copies a file and makes it durable; its bytes and their SHA-256. Reads without following a link."""
     digest, size = hashlib.sha256(), 0
-    with open(os.open(source, os.O_RDONLY | os.O_NOFOLLOW), "rb") as reading, open(target, "xb") as writing:
+    with open_regular(source) as reading, open(target, "xb") as writing:
         while piece := reading.read(_PIECE):
             check()
             digest.update(piece)

@@ -15,19 +15,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lakelite import composition, deletion
 from lakelite.catalog.store import Catalog
 from lakelite.composition import Composition, Run, Unplaced
 from lakelite.contents import TableState
-from lakelite.errors import InternalError
+from lakelite.errors import Error, InternalError
 from lakelite.maintenance import check_rows
 from lakelite.maintenance.findings import RESTORE, RESTORE_FILE, CatalogIndex, Finding, guarded
 from lakelite.maintenance.vacuum import orphans
 from lakelite.model import ROW_ID_FIELD, Fragment, Table, literal
 from lakelite.storage.engine import Engine
 from lakelite.storage.files import LakePaths
+from lakelite.storage.inline import rows_of
 from lakelite.storage.verified import verified_file
 from lakelite.transaction.execution import Execution
 
@@ -71,9 +73,29 @@ def damage(catalog: Catalog) -> Iterator[Finding]:
     yield from (Finding("error", "the catalog", one, RESTORE) for one in said if not _INDEX.search(one))
 
 
+@contextmanager
+def told_as_damage(catalog: Catalog) -> Iterator[None]:
+    """A block in which what looks like a bug is the catalog's fault where that is damaged: it holds what no version of lakelite writes.
+
+    InternalError instead of errors of Python that are no one else's. A catalog is not looked at as a whole before it is used, if it is large.
+    """
+    try:
+        yield
+    except Error:
+        raise
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        wrong = next(iter([*damage(catalog), *contradictions(catalog)]), None)
+        if wrong is None:
+            raise
+        raise InternalError(
+            f"the catalog is damaged: {wrong.object}: {wrong.finding}", hint="CHECK LAKE says all that is wrong; restore the lake from a copy"
+        ) from error
+
+
 def contradictions(catalog: Catalog) -> list[Finding]:
     """Rows of the catalog that contradict each other, which can be asked also where no version can be read."""
-    return [Finding("error", name, what, RESTORE) for query in ("contradictions", "strays") for name, what in catalog.rows(query)]
+    rows = catalog.rows("misshapen") or [*catalog.rows("contradictions"), *catalog.rows("strays")]
+    return [Finding("error", name, what, RESTORE) for name, what in rows]
 
 
 # Fragments.
@@ -98,13 +120,11 @@ def _while_kept(catalog: Catalog, fragment_ids: Iterable[int], name: str, todo: 
 
 
 def _wrong_inline(catalog: Catalog, fragment: Fragment) -> str | None:
-    import pyarrow as pa
-
     ipc = catalog.inline_rows(fragment.fragment_id)
     if len(ipc) != fragment.size_bytes:
         return f"it has {len(ipc)} bytes, the catalog says {fragment.size_bytes}"
-    rows = pa.ipc.open_stream(ipc).read_all().num_rows
-    return None if rows == fragment.row_count else _counted(rows, fragment)
+    rows_of(fragment, ipc)
+    return None
 
 
 def _wrong_file(paths: LakePaths, engine: Engine, fragment: Fragment) -> str | None:
@@ -213,7 +233,7 @@ def _inline_row_ids(catalog: Catalog, fragment: Fragment) -> NDArray[Any]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    rows = pa.ipc.open_stream(catalog.inline_rows(fragment.fragment_id)).read_all()
+    rows = rows_of(fragment, catalog.inline_rows(fragment.fragment_id))
     implied = pa.array(np.arange(fragment.row_count, dtype=np.int64) + fragment.first_row_id)
     name = f"f{ROW_ID_FIELD}"
     found: NDArray[Any] = (pc.coalesce(rows.column(name), implied) if name in rows.column_names else implied).to_numpy()

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from lakelite.contents import TableState
+from lakelite.errors import OperationalError
 from lakelite.forks import never_ended_by_a_child
 from lakelite.model import MAIN_SCHEMA, Fragment, Table, fold, literal, quote
 from lakelite.storage import held, scan
@@ -78,6 +79,7 @@ class Engine:
         self._stages: dict[str, Table] = {}  # schema → the definition that the stage in it has
         self._stage_rows: dict[int, int] = {}
         self._sized: set[int] = set()  # committed files whose size was found as catalogued
+        self._is_confined = False
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A cursor of its own for a result that a user reads from; `drop` frees it."""
@@ -97,6 +99,7 @@ class Engine:
         self.do("SET GLOBAL enable_external_access = false")
         self.do(f"SET GLOBAL allowed_configs = [{', '.join(map(literal, [*sorted(settings), *_CHANGED_LATER]))}]")
         self.do("SET GLOBAL lock_configuration = true")
+        self._is_confined = True
 
     def follow(self) -> None:
         """Has DuckDB count how far a statement is, from now on; again: nothing happens."""
@@ -289,14 +292,22 @@ class Engine:
         return scan.Kept(paths, hot, table, self._cache.vectors_table, self._cache.vectors(state, (*files.marked, *inline.marked)))
 
     def _file(self, fragment: Fragment) -> str:
-        """The path of a fragment's file, whose size is compared with the catalog once per session."""
+        """The path of a fragment's file, whose size, and in safe mode whose number of rows, is compared with the catalog once per session."""
         assert fragment.path is not None
         if fragment.fragment_id in self._sized:
             return str(self._paths.table_folder(fragment.table_id) / fragment.path)
         path = self._paths.existing_data_file(fragment.table_id, fragment.path, fragment.size_bytes)
+        if self._is_confined:
+            self._check_rows(path, fragment.row_count)
         if fragment.fragment_id > 0:
             self._sized.add(fragment.fragment_id)
         return str(path)
+
+    def _check_rows(self, path: Path, wanted: int) -> None:
+        """OperationalError where a file's footer tells of other rows than the catalog: where somebody else made it, it is asked before it is read."""
+        ((found,),) = self.do(f"SELECT num_rows FROM parquet_file_metadata({literal(str(path))})")
+        if found != wanted:
+            raise OperationalError(f"the data file {path} has {found} rows, the catalog says {wanted}", hint="CHECK LAKE lists all that is wrong")
 
     def renumber(self, table_id: int, fragments: Mapping[int, int]) -> None:
         """Staged fragments have been committed: from their negative ids to the real ones."""
