@@ -97,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="no file outside of the lake is used, but for those of -f",
     )
+    parser.add_argument("--private", action="store_true", help="a lake that is made can be entered by its owner only (mode 0700)")
     parser.add_argument("--version", action="version", version=f"lakelite {__version__}")
     return parser
 
@@ -183,9 +184,7 @@ def _runner(options: argparse.Namespace) -> Runner:
     with loading_editor(options.is_prompt):
         connection = _connection(options)
     runner = Runner(connection, sys.stdout, sys.stderr, options.mode)
-    if options.safe:
-        connection.confine()
-        runner.display.is_confined = True
+    runner.display.is_confined = options.safe
     if sys.stderr.isatty():
         runner.meter = Meter(sys.stderr, connection.query_progress)
         connection.on_progress = runner.meter.rows
@@ -206,6 +205,8 @@ def _connection(options: argparse.Namespace) -> Connection:
         author=options.author,
         branch=options.branch,
         preload=False,
+        safe=options.safe,
+        private=options.private,
     )
 
 

@@ -103,7 +103,10 @@ def decode(encoded: Encoded, born: int | None) -> DeletionVector:
         raise InternalError("a deletion vector is damaged: its CRC does not match")
     from pyroaring import BitMap
 
-    positions = BitMap.deserialize(encoded.bits)
+    try:
+        positions = BitMap.deserialize(encoded.bits)
+    except ValueError as error:
+        raise InternalError("a deletion vector is damaged: its bits are none of its format") from error
     if len(positions) != encoded.cardinality or not positions or positions.max() >= encoded.row_count:
         raise InternalError("a deletion vector is damaged: its cardinality or range does not match")
     return DeletionVector(positions, encoded.row_count, born)

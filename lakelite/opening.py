@@ -44,14 +44,17 @@ class Opened:
             shutil.rmtree(self.temporary, ignore_errors=True)
 
 
-def open_lake(path: str, *, create: bool, read_only: bool) -> Opened:
-    """Opens the lake at `path`, or makes one there; ":memory:" is a temporary one. CannotOpen says why not."""
+def open_lake(path: str, *, create: bool, read_only: bool, whole: bool = False, private: bool = False) -> Opened:
+    """Opens the lake at `path`, or makes one there; ":memory:" is a temporary one. CannotOpen says why not.
+
+    `whole`: all of the catalog is looked at, however large it is. `private`: only the owner may enter a lake that is made.
+    """
     temporary = tempfile.mkdtemp(prefix="lakelite-") if path == ":memory:" else None
     try:
         paths = check_place(Path(temporary or path), create=create or temporary is not None, read_only=read_only and temporary is None)
         if not paths.catalog.exists() and read_only and temporary is None:
             raise CannotOpen(f"there is no lake at {paths.root}", hint=NO_LAKE)
-        lock, catalog = _open(paths, create=create or temporary is not None, durable=temporary is None)
+        lock, catalog = _open(paths, create=create or temporary is not None, durable=temporary is None, whole=whole, private=private)
     except BaseException:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -59,20 +62,20 @@ def open_lake(path: str, *, create: bool, read_only: bool) -> Opened:
     return Opened(paths, catalog, lock, "".join(secrets.choice(_ID_LETTERS) for _ in range(16)), temporary)
 
 
-def _open(paths: files.LakePaths, *, create: bool, durable: bool) -> tuple[CommitLock, Catalog]:
+def _open(paths: files.LakePaths, *, create: bool, durable: bool, whole: bool, private: bool) -> tuple[CommitLock, Catalog]:
     def holds_data() -> bool:
         return next(files.list_data_files(paths), None) is not None
 
     if paths.catalog.exists() and not paths.commit_lock.exists():  # before anything is made beside it: is it a lake at all?
         check_catalog(paths.catalog, holds_data)
     try:
-        files.ensure_directories(paths)
+        files.ensure_directories(paths, private=private)
         lock = CommitLock(paths.commit_lock)
 
         def locked() -> AbstractContextManager[None]:
             return lock.held(Limits().lock_timeout_ms)  # two processes may be creating the same lake
 
-        return lock, open_catalog(paths.catalog, create=create, durable=durable, holds_data=holds_data, locked=locked)
+        return lock, open_catalog(paths.catalog, create=create, durable=durable, holds_data=holds_data, locked=locked, whole=whole)
     except CannotOpen:
         raise
     except OperationalError as error:

@@ -22,6 +22,7 @@ from lakelite.errors import Error, InterfaceError, ProgrammingError
 from lakelite.lake import Lake
 from lakelite.language import statements as st
 from lakelite.language.parse import iter_statements, parse_append
+from lakelite.maintenance.check import told_as_damage
 from lakelite.mapping.names import NO_NAMES, Names
 from lakelite.mapping.ours import mapped, reraise
 from lakelite.mapping.sets import failed_in
@@ -32,7 +33,7 @@ from lakelite.parameters import Parameters, explain_colon, names_of, path_of, te
 from lakelite.readings import Readings
 from lakelite.results import Message, Result
 from lakelite.scripts import Script, Where
-from lakelite.settings import level_named
+from lakelite.settings import DUCKDB_SETTINGS, level_named
 from lakelite.storage.foreign import Rows, Variables
 from lakelite.storage.locks import refuse_fork
 from lakelite.storage.temporary import NOTHING, Temporaries
@@ -140,7 +141,7 @@ class Session:
 
     @contextmanager
     def _framed(self, text: str, variables: Variables | None = None) -> Iterator[None]:
-        with self._turns.statement(), self.lake.engine.frames.visible(variables), mapped(text, self._names):
+        with self._turns.statement(), self.lake.engine.frames.visible(None if self._is_confined else variables), mapped(text, self._names):
             yield
 
     def check_usable(self) -> None:
@@ -237,7 +238,7 @@ class Session:
         `exports`: the block gives the rows of a result, and may do so where a statement of this thread only begins to read them.
         """
         refuse_fork(self._owner_pid)  # a thread that had its turn is not in the child, and never gives it back
-        with self._turns.taken(exports=exports):
+        with self._turns.taken(exports=exports), told_as_damage(self.lake.catalog):
             self.check_usable()
             yield
 
@@ -494,10 +495,11 @@ class Session:
         self._watch.interrupt(self.lake.engine.interrupt)
 
     def confine(self) -> None:
-        """From now on, for good, statements use no file outside of the lake."""
+        """From now on, for good, statements use no file outside of the lake, and no variable of the caller's."""
         with self.exclusive(), mapped():
-            self.lake.engine.confine()
-            self._is_confined = True
+            if not self._is_confined:
+                self.lake.engine.confine(DUCKDB_SETTINGS)
+                self._is_confined = True
 
     def follow_progress(self) -> None:
         """From now on `query_progress` can say something."""

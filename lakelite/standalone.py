@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -171,16 +172,22 @@ def explain_commit(lake: Lake, tx: Transaction | None) -> Result:
 
 def _check_lake(lake: Lake, *, repair: bool) -> Result:
     """CHECK LAKE [REPAIR]; one row per finding, none for a sound lake."""
-    has_head = bool(lake.catalog.rows("head", branch=MAIN_BRANCH_ID))
-    found = _found(lake, repair=repair) if has_head else check.of_catalog(lake.catalog)
+    mend: Callable[[Iterable[Finding]], Iterable[Finding]] = partial(repaired, lake.catalog, lake.paths, lake.locked) if repair else iter
+    found = list(mend(check.damage(lake.catalog)))
+    if any(finding.severity == "error" for finding in found):
+        found.append(Finding("info", "the lake", "the rest of it was not looked at: a damaged catalog tells nothing of it", "mend the catalog first"))
+    elif lake.catalog.rows("head", branch=MAIN_BRANCH_ID):
+        found += _found(lake, mend)
+    else:
+        found += check.contradictions(lake.catalog)
     return Result(tuple((name, "VARCHAR") for name in check.COLUMNS), rows=[(f.severity, f.object, f.finding, f.what_to_do) for f in found])
 
 
-def _found(lake: Lake, *, repair: bool) -> list[Finding]:
+def _found(lake: Lake, mend: Callable[[Iterable[Finding]], Iterable[Finding]]) -> list[Finding]:
+    """What is wrong beside the catalog's own damage, mended while what was looked at is pinned."""
     seen = lake.start(explicit=False, isolation=lake.settings.isolation, read_only=True)
     try:
-        found = check.findings(seen.execution)
-        return list(repaired(lake.catalog, lake.paths, lake.locked, found)) if repair else found
+        return list(mend(check.findings(seen.execution)))
     finally:
         lake.unpin(seen)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from lakelite.model import Column, Constraint, Field, FileColumn, Fragment, Part
 
 OF_TABLE = 0  # the field id of a comment that is the table's own
 Row = tuple[Any, ...]
+_TYPE = re.compile(r"""(?:[^;'"/$\\-]|'(?:[^']|'')*+'|"(?:[^"]|"")*+")++""")
 _Value = TypeVar("_Value")
 
 
@@ -49,6 +51,13 @@ def constraints_by_table(rows: Iterable[Row]) -> dict[int, list[Constraint]]:
 
 def view_of(row: Row) -> View:
     return View(row[1], tuple(json.loads(row[2])), tuple((name, comment) for name, comment in json.loads(row[3])))
+
+
+def file_column(row: Row) -> FileColumn:
+    """InternalError: its type is none, and would not stay in the place of one."""
+    if not _TYPE.fullmatch(row[3]):
+        raise InternalError(f"the catalog was changed by another program: {row[3][:80]!r} is no type", hint="restore the lake from a copy")
+    return FileColumn(*row)
 
 
 def commented(table: Table, comments: Mapping[tuple[int, int], str]) -> Table:

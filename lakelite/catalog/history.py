@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from lakelite import deletion
-from lakelite.catalog.decoding import columns_by_table, grouped
+from lakelite.catalog.decoding import columns_by_table, file_column, grouped
 from lakelite.catalog.store import Catalog
-from lakelite.model import Column, FileColumn, Fragment, Table, fold
+from lakelite.model import Column, Fragment, Table, fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def lives(catalog: Catalog, table: Table, first: int, last: int) -> list[Life]:
     for row in catalog.rows("vectors_touched", fragments=json.dumps(list(vectors)), first=first, last=last):
         vectors[row[0]].append(deletion.decode(deletion.Encoded(*row[1:5]), row[5]))
     adopted = catalog.rows("adopted_columns_of", table_id=table.table_id, fragments=json.dumps(list(vectors)))
-    columns = grouped((row[0], FileColumn(*row[1:])) for row in adopted)
+    columns = grouped((row[0], file_column(row[1:])) for row in adopted)
     fragments = [replace(Fragment(*(*row[:8], bool(row[8]))), columns=columns.get(row[0], ())) for row in rows]
     return [Life(fragment, row[9], row[10], vectors[row[0]]) for fragment, row in zip(fragments, rows, strict=True)]
 

@@ -32,18 +32,20 @@ def open_catalog(
     durable: bool = True,
     holds_data: Callable[[], bool] = lambda: False,
     locked: Callable[[], AbstractContextManager[None]] = nullcontext,
+    whole: bool = False,
 ) -> Catalog:
     """Opens the catalog at `path`; with `create`, makes one where there is none. CannotOpen says why not; nothing is written then.
 
     Not `durable`: for a temporary lake, which need not survive a crash. `holds_data`: whether there are data files, so that
     an empty catalog is not one that is just being made. `locked`: takes the commit lock, which is not held while pages are checked.
+    `whole`: all pages are, also those of a large catalog.
     """
     existed = path.exists()
     if not existed and not create:
         raise CannotOpen(f"there is no lake at {path.parent}", hint="check the path, or leave out create=False (--no-create)")
     connection = _connect(path)
     with _closed_on_error(connection, path):
-        _check_pages(connection, path)
+        _check_pages(connection, path, whole=whole)
         with locked():
             if existed or path.stat().st_size > 0:  # another process may have made it meanwhile
                 _check_ours(connection, path, holds_data)
@@ -110,9 +112,11 @@ def _check_ours(connection: sqlite3.Connection, path: Path, holds_data: Callable
         )
 
 
-def _check_pages(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuses a damaged catalog. Not a large one: all pages are read, about 12 ms per MB, and what is damaged shows when it is used."""
-    if not 0 < path.stat().st_size <= CHECKED_BYTES:
+def _check_pages(connection: sqlite3.Connection, path: Path, *, whole: bool = False) -> None:
+    """Refuses a damaged catalog, and values that its tables do not allow. Not a large one, unless the `whole` is asked for: all pages
+    are read, about 12 ms per MB, and what is damaged shows when it is used."""
+    size = path.stat().st_size
+    if not size or (size > CHECKED_BYTES and not whole):
         return
     damage = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if damage != "ok":

@@ -18,13 +18,23 @@ from pathlib import Path
 from typing import Any
 
 from lakelite import deletion
-from lakelite.catalog.decoding import Row, columns_by_table, commented, constraints_by_table, fragments_by_id, grouped, vector_of, view_of
+from lakelite.catalog.decoding import (
+    Row,
+    columns_by_table,
+    commented,
+    constraints_by_table,
+    file_column,
+    fragments_by_id,
+    grouped,
+    vector_of,
+    view_of,
+)
 from lakelite.catalog.queries import queries
 from lakelite.composition import Composition, Run, decode_row_map
 from lakelite.contents import Namespace, TableState
 from lakelite.errors import DataError, InternalError, OperationalError
 from lakelite.mapping.catalog_errors import catalog_error
-from lakelite.model import MAIN_BRANCH_ID, FileColumn, PartitionKey, Schema, Statistics, Table, fold
+from lakelite.model import MAIN_BRANCH_ID, FileColumn, PartitionKey, Schema, Statistics, Table, fold, quote
 
 
 class Catalog:
@@ -145,6 +155,8 @@ class Catalog:
         found = self.rows("head", branch=branch_id)
         if not found:
             raise OperationalError("this branch was dropped", hint="USE BRANCH main goes on with another one; SHOW BRANCHES lists them")
+        if found[0][0] is None:
+            raise InternalError("the catalog is damaged: it has no snapshot of this branch", hint="CHECK LAKE says what is wrong")
         return int(found[0][0])
 
     def namespace(self, snapshot_id: int) -> Namespace:
@@ -228,7 +240,7 @@ class Catalog:
     def _file_columns(self, table: Table, after: int, snapshot_id: int) -> dict[int, tuple[FileColumn, ...]]:
         """How the adopted files have the columns, by fragment id."""
         rows = self.rows("adopted_columns", table_id=table.table_id, after=after, snapshot=snapshot_id)
-        return grouped((row[0], FileColumn(*row[1:])) for row in rows)
+        return grouped((row[0], file_column(row[1:])) for row in rows)
 
     def _statistics(self, table: Table, after: int, snapshot_id: int) -> dict[int, list[Statistics]]:
         found: dict[int, list[Statistics]] = {}
@@ -279,6 +291,9 @@ class Writer:
 
     def run_many(self, query: str, parameters: Iterable[Mapping[str, Any]]) -> None:
         self._sqlite.executemany(self._queries[query], parameters)
+
+    def make_index_anew(self, name: str) -> None:
+        self._sqlite.execute(f"REINDEX {quote(name)}")
 
     def row(self, query: str, **parameters: Any) -> Row:
         found = self._sqlite.execute(self._queries[query], parameters).fetchall()

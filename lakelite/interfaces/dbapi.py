@@ -13,6 +13,7 @@ from lakelite import errors
 from lakelite.errors import InterfaceError
 from lakelite.interfaces.block import TransactionBlock
 from lakelite.interfaces.cursor import Cursor, Cursors
+from lakelite.maintenance.check import told_as_damage
 from lakelite.mapping.ours import opening
 from lakelite.model import DEFAULT_LEVEL, MAIN_BRANCH, fold
 from lakelite.opening import open_lake
@@ -40,26 +41,34 @@ def connect(
     author: str | None = None,
     branch: str = MAIN_BRANCH,
     preload: bool = True,
+    safe: bool = False,
+    private: bool = False,
 ) -> Connection:
     """Opens the lake in directory `path`, or makes one there unless `create` is False; ":memory:" is a temporary one.
 
     `autocommit`: each statement commits by itself; else (PEP 249) a statement opens a transaction that `commit()` ends.
     `isolation`: the level of its transactions. `branch`: the one that they are on. `author`: recorded with every snapshot.
-    `preload`: load now what the first write of a process would wait for (0.2 s). Raises CannotOpen, and nothing was written;
+    `preload`: load now what the first write of a process would wait for (0.2 s). `safe`: as `confine()`, before anything is read, and
+    all of the catalog is looked at first: for a lake, or SQL, from somebody else. `private`: a lake that is made can be entered by its
+    owner only (mode 0700). Raises CannotOpen, and nothing was written;
     InterfaceError or DataError for wrong arguments, ProgrammingError for a branch that is not there.
     """
     level_named(isolation)
-    _check_arguments(author, branch, autocommit=autocommit, read_only=read_only, create=create, preload=preload)
+    _check_arguments(author, branch, autocommit=autocommit, read_only=read_only, create=create, preload=preload, safe=safe, private=private)
     place = _text(path)
     with opening():
-        opened = open_lake(place, create=create and fold(branch) == MAIN_BRANCH, read_only=read_only)  # a new lake has no other one
+        is_made = create and fold(branch) == MAIN_BRANCH  # a new lake has no other one
+        opened = open_lake(place, create=is_made, read_only=read_only, whole=safe, private=private)
         try:
-            session = Session(opened, read_only=read_only, author=author, isolation=isolation, autocommit=autocommit)
+            with told_as_damage(opened.catalog):
+                session = Session(opened, read_only=read_only, author=author, isolation=isolation, autocommit=autocommit)
         except BaseException:
             opened.close()
             raise
     connection = Connection(session)
     try:
+        if safe:
+            session.confine()
         if branch != MAIN_BRANCH:
             session.use_branch(branch)
         if preload and not read_only:
@@ -251,7 +260,10 @@ class Connection:
         self._session.pinned_version = version
 
     def confine(self) -> None:
-        """Safe mode, for good: statements use no file outside of the lake. NotSupportedError or OperationalError for those that would."""
+        """Safe mode, for good: statements use no file outside of the lake, and no variable of the caller's.
+
+        NotSupportedError, OperationalError or ProgrammingError for those that would. `connect(safe=True)` begins with it.
+        """
         self._session.confine()
 
     def follow_progress(self) -> None:

@@ -27,6 +27,8 @@ from lakelite.model import Fragment
 from lakelite.storage import files
 from lakelite.storage.files import LakePaths
 from lakelite.storage.leases import SessionLease
+from lakelite.storage.regular import open_regular
+from lakelite.storage.verified import damaged
 
 _PIECE = 1 << 20  # bytes that are copied between two looks at whether to go on
 _EVERYTHING = 0  # the first snapshot
@@ -129,7 +131,7 @@ def _copy_files(paths: LakePaths, target: LakePaths, data: Iterable[Fragment], c
         folders.add(files.make_table_folder(target, fragment.table_id))
         size, digest = _copy(source, target.data_file(fragment.table_id, fragment.path), check)
         if digest != fragment.sha256:
-            raise OperationalError(f"the data file {source} is damaged: its SHA-256 is not the catalog's", hint="CHECK LAKE lists all that is wrong")
+            raise damaged(source)
         copied += size
         filters = files.filters_file_name(fragment.path)
         with suppress(FileNotFoundError):
@@ -142,7 +144,7 @@ def _copy_files(paths: LakePaths, target: LakePaths, data: Iterable[Fragment], c
 def _copy(source: Path, target: Path, check: Callable[[], None]) -> tuple[int, str]:
     """Copies a file and makes it durable; its bytes and their SHA-256. Reads without following a link."""
     digest, size = hashlib.sha256(), 0
-    with open(os.open(source, os.O_RDONLY | os.O_NOFOLLOW), "rb") as reading, open(target, "xb") as writing:
+    with open_regular(source) as reading, open(target, "xb") as writing:
         while piece := reading.read(_PIECE):
             check()
             digest.update(piece)

@@ -1,6 +1,6 @@
 """CHECK LAKE: whether files, row counts, deletion vectors, compositions and the catalog agree. Reads only, and repairs nothing.
 
-    catalog         rows that contradict each other
+    catalog         pages, values and indexes, by SQLite; rows that contradict each other
     fragments       each kept file or inline fragment: there, of its size and SHA-256, readable, with its number of rows
     rows            what the definition of each table promises, and the filters of its keys (check_rows.py)
     vectors         each kept version: CRC, range, cardinality; a newer one never marks less
@@ -13,33 +13,41 @@ One fragment after the other: memory follows the largest compaction's output, no
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lakelite import composition, deletion
 from lakelite.catalog.store import Catalog
 from lakelite.composition import Composition, Run, Unplaced
 from lakelite.contents import TableState
-from lakelite.errors import InternalError
+from lakelite.errors import Error, InternalError
 from lakelite.maintenance import check_rows
-from lakelite.maintenance.findings import RESTORE, RESTORE_FILE, Finding, guarded
+from lakelite.maintenance.findings import RESTORE, RESTORE_FILE, CatalogIndex, Finding, guarded
 from lakelite.maintenance.vacuum import orphans
 from lakelite.model import ROW_ID_FIELD, Fragment, Table, literal
-from lakelite.storage import arrays, files
+from lakelite.storage import arrays
 from lakelite.storage.engine import Engine
 from lakelite.storage.files import LakePaths
+from lakelite.storage.inline import rows_of
+from lakelite.storage.verified import verified_file
 from lakelite.transaction.execution import Execution
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_INDEX = re.compile(r"(?:missing from|entries in) index (\w+)")
 COLUMNS = ("severity", "object", "finding", "what_to_do")
 
 
 def findings(execution: Execution) -> list[Finding]:
-    """Everything that is wrong. What VACUUM removes meanwhile is no finding: the snapshot that `execution` sees is pinned."""
+    """Everything that is wrong, where the catalog is not damaged.
+
+    What VACUUM removes meanwhile is no finding: the snapshot that `execution` sees is pinned.
+    """
     catalog, paths, engine, head = execution.catalog, execution.paths, execution.engine, execution.view.snapshot_id
-    found = of_catalog(catalog)
+    found = contradictions(catalog)
     fragments = {row[0]: Fragment(*(*row[:8], bool(row[8]))) for row in catalog.rows("kept_fragments")}
     damaged: set[int] = set()
     for fragment in fragments.values():
@@ -55,9 +63,40 @@ def findings(execution: Execution) -> list[Finding]:
     return found
 
 
-def of_catalog(catalog: Catalog) -> list[Finding]:
-    """What is wrong with the catalog in itself, which can be asked also where no version can be read."""
-    return [Finding("error", name, what, RESTORE) for query in ("contradictions", "strays") for name, what in catalog.rows(query)]
+def damage(catalog: Catalog) -> Iterator[Finding]:
+    """What SQLite finds in the pages, values and indexes of the catalog; an index is made anew from its table."""
+    said = [str(row[0]) for row in catalog.rows("damage")]
+    of_index = dict.fromkeys(found[1] for one in said if (found := _INDEX.search(one)))
+    for index in of_index:
+        yield Finding(
+            "error", f"catalog index {index}", "it does not hold the rows of its table", "CHECK LAKE REPAIR makes it anew", CatalogIndex(index)
+        )
+    yield from (Finding("error", "the catalog", one, RESTORE) for one in said if not _INDEX.search(one))
+
+
+@contextmanager
+def told_as_damage(catalog: Catalog) -> Iterator[None]:
+    """A block in which what looks like a bug is the catalog's fault where that is damaged: it holds what no version of lakelite writes.
+
+    InternalError instead of errors of Python that are no one else's. A catalog is not looked at as a whole before it is used, if it is large.
+    """
+    try:
+        yield
+    except Error:
+        raise
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        wrong = next(iter([*damage(catalog), *contradictions(catalog)]), None)
+        if wrong is None:
+            raise
+        raise InternalError(
+            f"the catalog is damaged: {wrong.object}: {wrong.finding}", hint="CHECK LAKE says all that is wrong; restore the lake from a copy"
+        ) from error
+
+
+def contradictions(catalog: Catalog) -> list[Finding]:
+    """Rows of the catalog that contradict each other, which can be asked also where no version can be read."""
+    rows = catalog.rows("misshapen") or [*catalog.rows("contradictions"), *catalog.rows("strays")]
+    return [Finding("error", name, what, RESTORE) for name, what in rows]
 
 
 # Fragments.
@@ -68,7 +107,7 @@ def _of_fragment(catalog: Catalog, paths: LakePaths, engine: Engine, fragment: F
     todo = RESTORE if fragment.path is None else RESTORE_FILE
 
     def looking() -> Iterator[Finding]:
-        wrong = _wrong_inline(catalog, fragment) if fragment.path is None else _wrong_file(paths, engine, fragment, fragment.path)
+        wrong = _wrong_inline(catalog, fragment) if fragment.path is None else _wrong_file(paths, engine, fragment)
         if wrong is not None:
             yield Finding("error", name, wrong, todo)
 
@@ -82,19 +121,15 @@ def _while_kept(catalog: Catalog, fragment_ids: Iterable[int], name: str, todo: 
 
 
 def _wrong_inline(catalog: Catalog, fragment: Fragment) -> str | None:
-    import pyarrow as pa
-
     ipc = catalog.inline_rows(fragment.fragment_id)
     if len(ipc) != fragment.size_bytes:
         return f"it has {len(ipc)} bytes, the catalog says {fragment.size_bytes}"
-    rows = pa.ipc.open_stream(ipc).read_all().num_rows
-    return None if rows == fragment.row_count else _counted(rows, fragment)
+    rows_of(fragment, ipc)
+    return None
 
 
-def _wrong_file(paths: LakePaths, engine: Engine, fragment: Fragment, file_name: str) -> str | None:
-    path = paths.existing_data_file(fragment.table_id, file_name, fragment.size_bytes)
-    if files.sha256_of(path) != fragment.sha256:
-        return "its SHA-256 is not the one in the catalog: it was changed or damaged"
+def _wrong_file(paths: LakePaths, engine: Engine, fragment: Fragment) -> str | None:
+    path = verified_file(paths, fragment)
     rows = engine.run(f"SELECT num_rows FROM parquet_file_metadata({literal(str(path))})")[0][0]
     return None if rows == fragment.row_count else _counted(rows, fragment)
 
@@ -196,10 +231,9 @@ def _row_ids(catalog: Catalog, engine: Engine, fragment: Fragment) -> NDArray[An
 def _inline_row_ids(catalog: Catalog, fragment: Fragment) -> NDArray[Any]:
     """From the rows themselves: the engine's cache keeps them as the table's columns are stored, which are not known here."""
     import numpy as np
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    rows = pa.ipc.open_stream(catalog.inline_rows(fragment.fragment_id)).read_all()
+    rows = rows_of(fragment, catalog.inline_rows(fragment.fragment_id))
     implied = arrays.of_numpy(np.arange(fragment.row_count, dtype=np.int64) + fragment.first_row_id)
     name = f"f{ROW_ID_FIELD}"
     return arrays.to_numpy(pc.coalesce(rows.column(name), implied) if name in rows.column_names else implied)

@@ -28,6 +28,7 @@ from lakelite.storage import fragment as fragments
 from lakelite.storage import partitions
 from lakelite.storage.fragment import Staged
 from lakelite.storage.scan import Addressed
+from lakelite.storage.verified import verified_file
 from lakelite.transaction import changes as ch
 from lakelite.transaction import key_lookup
 from lakelite.transaction.execution import Call, Execution
@@ -70,6 +71,9 @@ def stage(
     change = ch.TableChange(table, kinds=frozenset({"compaction"}))
     done, total = 0, sum(live_rows(state, f) for one in bins for f in one)
     for one in bins:
+        for fragment in one:
+            if fragment.path is not None:
+                verified_file(tx.execution.paths, fragment)
         rows = _rows(tx.execution, state, one)
         outputs: list[tuple[Staged, Composition]] = []
         for staged, made in _in_order(rows) if not sort and _stays_together(rows, most) else _sorted(rows, sort):

@@ -33,17 +33,24 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
+class CatalogIndex:
+    """An index of the catalog, to be made anew."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """`severity`: error, where rows are or may become wrong or unreadable, or info, or repaired.
 
-    `cure`: what REPAIR mends it by: a file that is none of the lake's, filters to remove, bounds to write; None: it cannot.
+    `cure`: what REPAIR mends it by: a file that is none of the lake's, filters to remove, bounds to write, an index to make; None: it cannot.
     """
 
     severity: str
     object: str
     finding: str
     what_to_do: str
-    cure: DataFile | Filters | Bounds | None = field(default=None, compare=False)
+    cure: DataFile | Filters | Bounds | CatalogIndex | None = field(default=None, compare=False)
 
 
 def guarded(name: str, what_to_do: str, looking: Iterable[Finding]) -> Iterator[Finding]:

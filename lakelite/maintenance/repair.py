@@ -2,6 +2,7 @@
 
     orphans       moved to the folder quarantine of the lake, under their own names
     key filters   removed: they are made again when they are needed
+    indexes       of the catalog: made anew from the rows of their tables
     statistics    the bounds and NULLs that the catalog tells of a fragment are those of its rows again
 
 What connections that are open have read already, they keep until they are opened again. Whatever else CHECK LAKE finds stays as it is.
@@ -15,7 +16,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from lakelite.catalog.store import Catalog
-from lakelite.maintenance.findings import Bounds, Filters, Finding
+from lakelite.maintenance.findings import Bounds, CatalogIndex, Filters, Finding
 from lakelite.mapping.system_errors import os_error
 from lakelite.storage import files
 from lakelite.storage.files import DataFile, LakePaths
@@ -36,6 +37,10 @@ def repaired(catalog: Catalog, paths: LakePaths, locked: Callable[[], AbstractCo
                 with locked():
                     _write(catalog, bounds)
                 yield replace(finding, severity="repaired", what_to_do=f"the catalog tells of what is there{_AGAIN}")
+            case CatalogIndex(name):
+                with locked(), catalog.transaction("repairing an index") as writer:
+                    writer.make_index_anew(name)
+                yield replace(finding, severity="repaired", what_to_do="made anew from the rows of its table")
             case None:
                 yield finding
 

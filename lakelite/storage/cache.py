@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from lakelite.contents import TableState
 from lakelite.deletion import DeletionVector, bitstring
-from lakelite.errors import InternalError
 from lakelite.model import ROW_ID_FIELD, Field, Fragment, Table, literal
 from lakelite.storage import arrays
+from lakelite.storage.inline import rows_of
 from lakelite.storage.scan import renamed
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Cache:
         missing = [f for f in fragments if f.fragment_id not in kept.rows]
         together: dict[str, list[tuple[Fragment, pa.Table]]] = {}
         for fragment in missing:
-            rows = _read(fragment, state.staged_rows.get(fragment.fragment_id) or self._load_inline(fragment.fragment_id))
+            rows = rows_of(fragment, state.staged_rows.get(fragment.fragment_id) or self._load_inline(fragment.fragment_id))
             rows = rows.select([n for n in rows.column_names if n in kept.names])
             together.setdefault(str(rows.schema), []).append((fragment, rows))
         for pieces in together.values():
@@ -157,15 +157,6 @@ class Cache:
 @lru_cache(maxsize=256)
 def _stored(table: Table) -> tuple[Field, ...]:
     return tuple(renamed(c.stored) for c in table.columns)
-
-
-def _read(fragment: Fragment, ipc: bytes) -> pa.Table:
-    import pyarrow as pa
-
-    rows = pa.ipc.open_stream(ipc).read_all()
-    if rows.num_rows != fragment.row_count:
-        raise InternalError(f"inline fragment {fragment.fragment_id} holds {rows.num_rows} rows, the catalog says {fragment.row_count}")
-    return rows
 
 
 def _numbered(pieces: Sequence[tuple[Fragment, pa.Table]]) -> pa.Table:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from lakelite.contents import TableState
+from lakelite.errors import OperationalError
 from lakelite.forks import never_ended_by_a_child
 from lakelite.model import MAIN_SCHEMA, Fragment, Table, fold, literal, quote
 from lakelite.storage import held, scan
@@ -45,6 +46,7 @@ NAMELESS = "lake_names"
 _WITH_DATABASE = re.compile(r"\bmemory\b\"?\s*\.", re.IGNORECASE)
 _FOLLOWED = "SET enable_progress_bar = true; SET enable_progress_bar_print = false"
 STAGE_ROWS_KEPT = 10_000
+_CHANGED_LATER = ("enable_progress_bar", "enable_progress_bar_print", "arrow_lossless_conversion")  # by us, also of a connection that is confined
 _CONFIG = {"python_enable_replacements": "false", "autoinstall_known_extensions": "false"}
 
 
@@ -77,6 +79,7 @@ class Engine:
         self._stages: dict[str, Table] = {}  # schema → the definition that the stage in it has
         self._stage_rows: dict[int, int] = {}
         self._sized: set[int] = set()  # committed files whose size was found as catalogued
+        self._is_confined = False
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A cursor of its own for a result that a user reads from; `drop` frees it."""
@@ -86,11 +89,17 @@ class Engine:
         self._cursors[id(cursor)] = cursor
         return cursor
 
-    def confine(self) -> None:
-        """From now on, for good, DuckDB opens only files of the lake's data and of its temporary folder, and loads no extension."""
+    def confine(self, settings: Iterable[str]) -> None:
+        """From now on, for good, DuckDB opens only files of the lake's data and of its temporary folder, and loads no extension.
+
+        `settings`: those of DuckDB's that can be changed still. (A function changes some, `enable_logging` in a FROM, and writes to a file then.)
+        """
         allowed = ", ".join(literal(str(folder.resolve())) for folder in (self._paths.data, self._paths.tmp))
         self.do(f"SET GLOBAL allowed_directories = [{allowed}]")
         self.do("SET GLOBAL enable_external_access = false")
+        self.do(f"SET GLOBAL allowed_configs = [{', '.join(map(literal, [*sorted(settings), *_CHANGED_LATER]))}]")
+        self.do("SET GLOBAL lock_configuration = true")
+        self._is_confined = True
 
     def follow(self) -> None:
         """Has DuckDB count how far a statement is, from now on; again: nothing happens."""
@@ -283,14 +292,22 @@ class Engine:
         return scan.Kept(paths, hot, table, self._cache.vectors_table, self._cache.vectors(state, (*files.marked, *inline.marked)))
 
     def _file(self, fragment: Fragment) -> str:
-        """The path of a fragment's file, whose size is compared with the catalog once per session."""
+        """The path of a fragment's file, whose size, and in safe mode whose number of rows, is compared with the catalog once per session."""
         assert fragment.path is not None
         if fragment.fragment_id in self._sized:
             return str(self._paths.table_folder(fragment.table_id) / fragment.path)
         path = self._paths.existing_data_file(fragment.table_id, fragment.path, fragment.size_bytes)
+        if self._is_confined:
+            self._check_rows(path, fragment.row_count)
         if fragment.fragment_id > 0:
             self._sized.add(fragment.fragment_id)
         return str(path)
+
+    def _check_rows(self, path: Path, wanted: int) -> None:
+        """OperationalError where a file's footer tells of other rows than the catalog: where somebody else made it, it is asked before it is read."""
+        ((found,),) = self.do(f"SELECT num_rows FROM parquet_file_metadata({literal(str(path))})")
+        if found != wanted:
+            raise OperationalError(f"the data file {path} has {found} rows, the catalog says {wanted}", hint="CHECK LAKE lists all that is wrong")
 
     def renumber(self, table_id: int, fragments: Mapping[int, int]) -> None:
         """Staged fragments have been committed: from their negative ids to the real ones."""

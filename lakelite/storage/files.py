@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 from lakelite.errors import InternalError, OperationalError
 from lakelite.mapping.system_errors import os_error
+from lakelite.storage.regular import open_regular
 
 if sys.platform != "win32":
     import fcntl
@@ -274,7 +275,7 @@ def _make_directory(path: Path, mode: int) -> bool:
 def sha256_of(path: Path) -> str:
     """The SHA-256 of a file's bytes as 64 hexadecimal digits. Streams; OperationalError if the file cannot be read."""
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+        with open_regular(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as exc:
         raise os_error(exc, f"read the file {path}") from exc

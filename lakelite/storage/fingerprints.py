@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _REMAINDER_BITS = 16
 _BUCKET_BITS = 3  # a bucket holds fewer than 2**3 on average
+_MOST_BITS = 32 - _BUCKET_BITS  # of a quotient: there are fewer than 2**32 hashes
 _HEAD = struct.Struct("<QB")  # number of hashes, bits of the quotient
 
 
@@ -63,12 +64,18 @@ def encode(fingerprints: Fingerprints) -> bytes:
     return head + fingerprints.starts.astype("<u4").tobytes() + fingerprints.remainders.astype("<u2").tobytes()
 
 
-def decode(encoded: bytes | memoryview) -> Fingerprints:
-    """From the bytes that `encode` gave."""
+def decode(encoded: bytes | memoryview) -> Fingerprints | None:
+    """From the bytes that `encode` gave; None for bytes that it never gives."""
     import numpy as np
 
+    if len(encoded) < _HEAD.size:
+        return None
     count, bits = _HEAD.unpack_from(encoded)
+    if bits > _MOST_BITS or len(encoded) != _HEAD.size + 4 * (2**bits + 1) + 2 * count:
+        return None
     starts = np.frombuffer(encoded, dtype="<u4", count=2**bits + 1, offset=_HEAD.size)
+    if starts[0] != 0 or starts[-1] != count or (starts[1:] < starts[:-1]).any():
+        return None
     return Fingerprints(starts, np.frombuffer(encoded, dtype="<u2", count=count, offset=_HEAD.size + starts.nbytes))
 
 

@@ -23,9 +23,12 @@ from lakelite.model import Fragment
 from lakelite.storage import fingerprints
 from lakelite.storage.files import LakePaths, filters_file_name
 from lakelite.storage.fingerprints import Fingerprints
+from lakelite.storage.regular import open_regular
 
 FILTERED_ROWS = 10_000
 """Files of fewer rows have no filter: to read their keys takes about as long as to ask one."""
+_MOST_BYTES_OF_A_KEY = 256  # more than all filters of a file need for each of its rows: what is larger is none of ours, and not read
+_BYTES_FOR_TAGS = 1 << 20
 _HEAD = struct.Struct("<IQI")
 
 
@@ -56,13 +59,14 @@ class KeyFilters:
             self._held[(fragment.path, tag)] = found
             return found
         content = self._read(fragment).get(tag)
-        return None if content is None else self._keep(fragment.path, tag, fingerprints.decode(content))
+        read = None if content is None else fingerprints.decode(content)
+        return None if read is None else self._keep(fragment.path, tag, read)
 
     def stored(self, fragment: Fragment) -> StoredFilters | None:
         """What there is on the disk, whatever is in memory; None: nothing that can be read."""
         try:
-            with open(os.open(self._file(fragment), os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
-                content = memoryview(file.read())
+            with open_regular(self._file(fragment)) as file:
+                content = memoryview(file.read(_BYTES_FOR_TAGS + _MOST_BYTES_OF_A_KEY * fragment.row_count))
         except OSError:
             return None
         found = list(_sound_ones(content))
@@ -114,5 +118,5 @@ def _sound_ones(content: memoryview) -> Iterator[tuple[str, memoryview]]:
         found = content[_HEAD.size : _HEAD.size + tag_bytes + filter_bytes]
         if not tag_bytes or len(found) < tag_bytes + filter_bytes or zlib.crc32(found) != crc32:
             return
-        yield str(found[:tag_bytes], "utf-8"), found[tag_bytes:]
+        yield str(found[:tag_bytes], "utf-8", "replace"), found[tag_bytes:]
         content = content[_HEAD.size + len(found) :]

@@ -30,7 +30,8 @@ _NETWORK_FUSE = frozenset(
 _MACOS_MOUNT = re.compile(r".* on (?P<point>/.*) \((?P<type>[^,()]+)[^()]*\)")
 _LEFT_BY_A_CREATION = frozenset({"data", "leases", "tmp", "commit.lock"})
 _OF_CATALOG = frozenset({"catalog.sqlite-wal", "catalog.sqlite-shm"})
-_NO_LINKS = ("catalog.sqlite", "catalog.sqlite-wal", "catalog.sqlite-shm", "commit.lock", "data", "leases", "tmp")
+_FILES = ("catalog.sqlite", "catalog.sqlite-wal", "catalog.sqlite-shm", "catalog.sqlite-journal", "commit.lock")
+_FOLDERS = ("data", "leases", "tmp")
 
 
 def check_place(root: Path, *, create: bool, read_only: bool) -> LakePaths:
@@ -107,14 +108,12 @@ def _check_empty(paths: LakePaths, create: bool) -> None:
         )
     if not create:
         raise CannotOpen(f"the directory {paths.root} is empty, not a lake", hint=NO_LAKE)
-    _check_links(paths.root)
+    _check_kinds(paths.root)
     _check_writable(paths.root)
 
 
 def _check_lake(paths: LakePaths, read_only: bool) -> None:
-    _check_links(paths.root)
-    if not stat.S_ISREG(os.lstat(paths.catalog).st_mode):
-        raise CannotOpen(f"{paths.catalog} is no regular file", hint="give the path of a lake")
+    _check_kinds(paths.root)
     if not os.access(paths.catalog, os.R_OK):
         raise CannotOpen(f"the catalog {paths.catalog} cannot be read: permission denied", hint="check its owner and mode")
     if not read_only:
@@ -123,10 +122,19 @@ def _check_lake(paths: LakePaths, read_only: bool) -> None:
                 _check_writable(path)
 
 
-def _check_links(root: Path) -> None:
-    for name in _NO_LINKS:
-        if os.path.islink(root / name):
-            raise CannotOpen(f"{root / name} is a symbolic link; a lake has none", hint="replace the link by what it points to")
+def _check_kinds(root: Path) -> None:
+    """Refuses links, and what is not what it should be: to open a FIFO waits for ever, and a device has no end."""
+    for name in (*_FILES, *_FOLDERS):
+        path = root / name
+        if not os.path.lexists(path):
+            continue
+        mode = os.lstat(path).st_mode
+        if stat.S_ISLNK(mode):
+            raise CannotOpen(f"{path} is a symbolic link; a lake has none", hint="replace the link by what it points to")
+        if name in _FILES and not stat.S_ISREG(mode):
+            raise CannotOpen(f"{path} is no regular file", hint="give the path of a lake")
+        if name in _FOLDERS and not stat.S_ISDIR(mode):
+            raise CannotOpen(f"{path} is a file; it should be a directory", hint="move it away, or open another path")
 
 
 def _check_writable(path: Path) -> None:

@@ -6,6 +6,7 @@ from lakelite.catalog.store import Catalog
 from lakelite.contents import Namespace, TableState
 from lakelite.errors import OperationalError, Position, ProgrammingError
 from lakelite.model import Table
+from lakelite.transaction import definitions
 
 
 class LakeView:
@@ -22,7 +23,7 @@ class LakeView:
 
     @classmethod
     def load(cls, catalog: Catalog, snapshot_id: int) -> LakeView:
-        return cls(catalog, snapshot_id, catalog.namespace(snapshot_id))
+        return cls(catalog, snapshot_id, definitions.check(catalog.namespace(snapshot_id)))
 
     def state(self, table: Table) -> TableState:
         """The table's fragments and deletion vectors at this snapshot."""
@@ -72,7 +73,7 @@ class LakeView:
             return LakeView.load(self._catalog, head)
         touched = {row[1] for row in effects}
         redefined = any(set(row[2].split(",")) & {"namespace", "create", "drop", "schema", "extend", "shrink"} for row in effects)
-        namespace = self._catalog.namespace(head) if redefined else self.namespace
+        namespace = definitions.check(self._catalog.namespace(head)) if redefined else self.namespace
         view = LakeView(self._catalog, head, namespace, {k: s for k, s in self._states.items() if k not in touched})
         view._older = {k: (s, self.snapshot_id) for k, s in self._states.items() if k in touched and k in namespace.by_id}
         view._older.update({k: v for k, v in self._older.items() if k in namespace.by_id and k not in view._states})

@@ -1,5 +1,8 @@
 -- CHECK LAKE: what is kept, and rows that contradict each other.
 
+-- name: damage
+SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok' AND integrity_check NOT LIKE '*** in database %';
+
 -- name: kept_fragments
 SELECT fragment_id, table_id, storage, path, row_count, size_bytes, sha256, first_row_id, has_row_ids FROM fragments ORDER BY fragment_id;
 
@@ -16,6 +19,30 @@ SELECT bits, cardinality, row_count, crc32 FROM deletion_vectors WHERE fragment_
 
 -- name: kept_compactions
 SELECT DISTINCT f.fragment_id, f.table_id, f.born_snapshot_id FROM fragments f JOIN compositions c ON c.output_fragment_id = f.fragment_id ORDER BY f.fragment_id;
+
+-- name: misshapen
+-- Texts that are not of their form. The queries below read them.
+SELECT 'table ' || table_id, 'the columns of one of its constraints are no list of names and ids' FROM constraints c
+WHERE CASE WHEN json_valid(columns) AND json_type(columns) = 'array' THEN EXISTS
+      (SELECT 1 FROM json_each(c.columns) WHERE CASE WHEN type <> 'array' THEN true
+              ELSE json_array_length(value) <> 2 OR json_type(value, '$[0]') <> 'text' OR json_type(value, '$[1]') <> 'integer' END) ELSE true END
+UNION ALL
+SELECT 'view ' || table_id, 'its names, or its comments, are no lists of texts, or it has no query' FROM views v
+WHERE trim(query) = ''
+   OR CASE WHEN json_valid(names) AND json_type(names) = 'array' THEN EXISTS (SELECT 1 FROM json_each(v.names) WHERE type <> 'text') ELSE true END
+   OR CASE WHEN json_valid(comments) AND json_type(comments) = 'array' THEN EXISTS
+      (SELECT 1 FROM json_each(v.comments) WHERE CASE WHEN type <> 'array' THEN true
+              ELSE json_array_length(value) <> 2 OR json_type(value, '$[0]') <> 'text' OR json_type(value, '$[1]') <> 'text' END) ELSE true END
+UNION ALL
+SELECT 'snapshot ' || snapshot_id, 'its statements are no list of texts' FROM snapshots s
+WHERE CASE WHEN json_valid(statements) AND json_type(statements) = 'array' THEN EXISTS
+      (SELECT 1 FROM json_each(s.statements) WHERE type <> 'text') ELSE true END
+UNION ALL
+SELECT 'fragment ' || fragment_id, 'its partition is ' || coalesce(quote(value), 'NULL') || ', which is no number of a bucket' FROM fragment_partitions
+WHERE buckets IS NOT NULL AND value IS NOT NULL AND CAST(CAST(value AS INTEGER) AS TEXT) <> value
+UNION ALL
+SELECT 'table ' || table_id, 'a column of it has no type, or is a field of itself' FROM columns
+WHERE declared_type = '' OR stored_type = '' OR parent_field_id = field_id;
 
 -- name: contradictions
 -- What is wrong with an object of the catalog, each of them once.
