@@ -20,7 +20,7 @@ import lakelite
 TESTS = Path(__file__).parents[1]
 WHOLE = os.environ.get("LAKELITE_WHOLE_SUITE") == "1"
 CHOSEN = """
-    ComponentReflection HasTable TableDDL LongNameBlowout InsertBehavior CTETest SimpleUpdateDelete RowCount AutocommitIsolation TransactionTest
+    ComponentReflection HasTable TableDDL LongNameBlowout InsertBehavior CTETest SimpleUpdateDelete RowCount TransactionTest
     DistinctOn WindowFunction TrueDiv IntervalTest ExceptionTest
 """.split()
 OPTIONS = "-q -p no:cacheprovider -p no:xdist -p sqlalchemy.testing.plugin.pytestplugin -c /dev/null --rootdir=. --noconftest --tb=short"
