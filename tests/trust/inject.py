@@ -161,8 +161,8 @@ def run(seed: int, size: int, faults: tuple[Fault, ...] = tuple(FAULTS)) -> Figu
     told = [one for outcomes in found.values() for one in outcomes]
     failures = tuple(Failure(f"{case}: {what}", again(case)) for case, _, what in told if what)
     counted = {
-        "file calls of seven statements and of opening": sum(sum(c.values()) for c in made.values()), "cases": len(told), "of": len(every),
-        "killed": sum(heard == "killed" for _, heard, _ in told), "of the kills not met": sum(c.fault == "kill" and h != "killed" for c, h, _ in told),
+        "file calls of seven statements and of opening": sum(sum(c.values()) for c in made.values()), "cases": len(told), "possible cases": len(every),
+        "killed": sum(heard == "killed" for _, heard, _ in told), "kills that were not met": sum(c.fault == "kill" and h != "killed" for c, h, _ in told),
         "answered by an error": sum(heard == "error" for _, heard, _ in told),
         "errors not seen": sum(c.fault != "kill" and h == "done" for c, h, _ in told),
     }  # fmt: skip
