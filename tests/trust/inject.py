@@ -37,6 +37,7 @@ PROMISE = (
 HOW = "strace injects SIGKILL, EIO and ENOSPC (six in a row) into each file call of seven kinds of commit, and of opening; the lake is opened again each time"
 SIZES = (30, 126, 10**6)  # cases at most
 
+MARGIN = 2000  # more calls of one name than a case makes: a session that opens the lake eight times makes some 200 each time
 A_SERVER = 100  # cases: by what a server does for each of them it comes nearer to the faults itself
 Fault = Literal["kill", "EIO", "ENOSPC"]
 FAULTS: Mapping[Fault, tuple[str, int]] = {"kill": ("signal=KILL", 1), "EIO": ("error=EIO", 1), "ENOSPC": ("error=ENOSPC", 6)}
@@ -161,8 +162,8 @@ def run(seed: int, size: int, faults: tuple[Fault, ...] = tuple(FAULTS)) -> Figu
     told = [one for outcomes in found.values() for one in outcomes]
     failures = tuple(Failure(f"{case}: {what}", again(case)) for case, _, what in told if what)
     counted = {
-        "file calls of seven statements and of opening": sum(sum(c.values()) for c in made.values()), "cases": len(told), "of": len(every),
-        "killed": sum(heard == "killed" for _, heard, _ in told), "of the kills not met": sum(c.fault == "kill" and h != "killed" for c, h, _ in told),
+        "file calls of seven statements and of opening": sum(sum(c.values()) for c in made.values()), "cases": len(told), "possible cases": len(every),
+        "killed": sum(heard == "killed" for _, heard, _ in told), "kills that were not met": sum(c.fault == "kill" and h != "killed" for c, h, _ in told),
         "answered by an error": sum(heard == "error" for _, heard, _ in told),
         "errors not seen": sum(c.fault != "kill" and h == "done" for c, h, _ in told),
     }  # fmt: skip
@@ -259,7 +260,7 @@ def done_by_one(folder: Path, template: Path, floor: Counter[str], cases: list[C
 def injecting(floor: Counter[str], fault: Fault) -> Iterator[tuple[Server, dict[str, int]]]:
     """A server in whose children the calls from number `first[call]` on meet the fault."""
     what, length = FAULTS[fault]
-    first = {call: floor[call] * 5 // 4 + 300 for call in NUMBERS}
+    first = {call: floor[call] * 5 // 4 + MARGIN for call in NUMBERS}
     rules = [option for call, k in first.items() for option in ("-e", f"inject={call}:{what}:when={k}..{k + length - 1}")]
     with closing(Server(*strace.command("/dev/null", "-e", "trace=" + ",".join(NUMBERS), *rules, signals=fault == "kill"))) as server:
         yield server, first
