@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -108,7 +109,8 @@ con.close()
 def test_while_threads_commit_the_process(lake: Any, tmp_path: Path, script: str, argument: str) -> None:
     lake.execute("CREATE TABLE t (writer INTEGER, n INTEGER)")
     ran = subprocess.run([sys.executable, "-c", script, tmp_path / "lake", argument], capture_output=True, text=True, timeout=100)
-    assert (ran.returncode, ran.stderr) == (0, "")
+    # Before Python 3.14 the end of the interpreter unwinds a daemon thread that is inside of DuckDB, which C++ answers by an abort.
+    assert (ran.returncode, ran.stderr) == (0, "") or (script is ENDING and ran.returncode == -signal.SIGABRT and "not rethrown" in ran.stderr)
     acknowledged = [tuple(map(int, line.split())) for line in ran.stdout.splitlines()]
     found = rows(lake, "FROM t ORDER BY ALL")
     assert {*acknowledged} <= {*found}

@@ -294,6 +294,21 @@ def test_17_a_base_that_was_pruned_is_refused_or_in_autocommit_run_on_the_head(c
     assert rows(m) == base(k1=5, k3=12)
 
 
+def test_17_where_compositions_do_not_tell_where_rows_went_a_statement_runs_again(connect: Connect, tmp_path: Path) -> None:
+    m, w = connect(), connect()
+    w.execute("DELETE FROM t WHERE k = 5")
+
+    def win_and_prune() -> None:
+        w.execute("INSERT INTO t VALUES (10, 10); OPTIMIZE t")
+        (catalog,) = (tmp_path / "lake").rglob("catalog.sqlite")
+        with closing(sqlite3.connect(catalog)) as con, con:
+            assert con.execute("DELETE FROM deletion_vectors").rowcount > 0
+
+    with meeting(win_and_prune):
+        assert m.execute("UPDATE t SET v = v + 1 WHERE k IN (1, 10)").rowcount == 2
+    assert rows(m) == [*base(k1=2, k5=None), (10, 11)]
+
+
 def _flusher(connect: Connect) -> Callable[[], None]:
     con = connect()
     con.execute("SET flush_fragments = 0")
