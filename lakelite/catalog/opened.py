@@ -49,6 +49,7 @@ def open_catalog(
                 _check_ours(connection, path, holds_data)
             _configure(connection, durable)
             _migrate(connection)
+            _check_writable(connection)
             connection.execute("PRAGMA foreign_keys = ON")  # a migration may make a table anew that others refer to
     return Catalog(connection, path)
 
@@ -160,6 +161,18 @@ def _migrate(connection: sqlite3.Connection) -> None:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def _check_writable(connection: sqlite3.Connection) -> None:
+    """SQLite opens a file for reading alone where the system refused more, if only for a moment: every commit would fail from then on."""
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        connection.execute("UPDATE settings SET value = value WHERE false")  # BEGIN IMMEDIATE would say nothing
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:  # another program writes: so can we, later
+            raise
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
 
 
 def _first_snapshot(connection: sqlite3.Connection) -> None:

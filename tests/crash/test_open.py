@@ -194,6 +194,17 @@ def test_what_may_not_be_written(name: str, path: Path, monkeypatch: pytest.Monk
     check_refused(path, "is not writable")
 
 
+def test_a_catalog_that_could_be_opened_for_reading_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite takes that where the system refuses more for a moment (a full disk, an error of it), and says nothing: no commit would ever work."""
+    real = sqlite3.connect
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite3, "connect", lambda file, **options: real(f"file:{file}?mode=ro", uri=True, **options))
+        with pytest.raises(lakelite.CannotOpen, match="attempt to write a readonly database"):
+            lakelite.connect(path)
+    with opened(path) as con:
+        con.execute("INSERT INTO t VALUES (3)")
+
+
 def test_a_network_file_system(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(place, "_system_mounts", lambda: f"/dev/sda / ext4 rw 0 0\nserver:/x {path.parent} nfs4 rw 0 0\n")
     monkeypatch.delenv(place.ALLOW_NETWORK, raising=False)

@@ -32,7 +32,7 @@ from trust.places import folder_in_memory
 
 PROMISE = "Power loss at any moment: every acknowledged commit is on disk, whole, whatever the disk had not been told to keep"
 HOW = "the calls and bytes of a workload (a new lake, inline and file commits, ALTER, OPTIMIZE, VACUUM, checkpoints), recorded by strace; legal disk states rebuilt and opened"
-SIZES = (40, 200, 4000)  # images
+SIZES = (40, 140, 4000)  # images
 
 TRACED = "openat,open,write,pwrite64,fsync,fdatasync,ftruncate,rename,link,unlink,unlinkat,mkdir,rmdir,statfs,close,lseek"
 MARK = "/acknowledged"  # asked for in vain, to say in the trace what was acknowledged
