@@ -111,6 +111,8 @@ class Delta:
             known[fragment_id] = deletion.span(0, 0)
             for source in made.sources:
                 inside = self._from_base(source, known)
+                if not inside:  # emptied before the base: its deletion vector may have expired, and nothing of it is asked
+                    continue
                 whole = len(inside - made.absent(source)) == made.run(source).live_count
                 there = made.all_of(source) if whole else deletion.positions_of(made.place(source, deletion.to_array(inside))[1])
                 known[fragment_id] |= there

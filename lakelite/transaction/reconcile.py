@@ -60,7 +60,10 @@ class Step:
         if self.verdict.outcome == "replay" or any(one.may_change(self.touched) for one in looks(tx.events)):
             return False
         whole = tx.returned_of  # may have to run again on all of it
-        rows = sum(d.head.row_count if k in whole else sum(map(len, d.added.values())) for k, d in self.deltas.items())
+        try:
+            rows = sum(d.head.row_count if k in whole else sum(map(len, d.added.values())) for k, d in self.deltas.items())
+        except Unplaced:  # then it has to run again
+            return False
         return rows <= tx.execution.limits.reevaluate_locked_rows
 
 

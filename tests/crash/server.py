@@ -8,6 +8,7 @@ parent. It may name a bug (trust/bugs.py), which it then runs with.
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
 import os
 import signal
@@ -125,22 +126,16 @@ def hold(tell: Tell, lake: str, statements: list[str], step: str, gate: str) -> 
     con.close()
 
 
-def write(tell: Tell, lake: str, statements: list[str], stop: str, acknowledge: bool = False) -> None:
-    """Runs `statements` again and again in new sessions, {n} being the round, until the file `stop` exists; tells the number of rounds,
-    with `acknowledge` each one as soon as its first statement is done.
-    """
-    rounds = 0
-    tell("ready")
-    while not os.path.exists(stop):
+def write(tell: Tell, lake: str, statements: list[str]) -> None:
+    """Runs `statements` again and again in new sessions until it is killed, {n} being the round; tells of each round whose first one is done."""
+    for number in itertools.count():
         con = lakelite.connect(lake, autocommit=True)
         con.execute("SET inline_rows = 0")
-        for number, sql in enumerate(statements):
-            con.execute(sql.format(n=rounds))
-            if acknowledge and number == 0:
-                tell("round", number=rounds)
+        for place, sql in enumerate(statements):
+            con.execute(sql.format(n=number))
+            if place == 0:
+                tell("round", number=number)
         con.close()
-        rounds += 1
-    tell("done", rounds=rounds)
 
 
 def use_in_fork(tell: Tell, lake: str) -> None:

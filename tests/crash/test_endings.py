@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -65,10 +66,13 @@ def work(number):
         con.execute("INSERT INTO t VALUES (?, ?)", [number, n])
         os.write(1, f"{number} {n}\\n".encode())
         n += 1
+        done.append(number)
 
+done = []
 for number in range(2):
     threading.Thread(target=work, args=(number,), daemon=True).start()
-time.sleep(float(sys.argv[2]))
+while len(done) < int(sys.argv[2]) or {*done} != {0, 1}:
+    time.sleep(0.001)
 """
 FORKING = """
 import os, sys, threading
@@ -101,11 +105,12 @@ con.close()
 """
 
 
-@pytest.mark.parametrize(("script", "argument"), [(ENDING, "0.3"), (ENDING, "0.9"), (FORKING, "")], ids=["ends at once", "ends later", "forks"])
+@pytest.mark.parametrize(("script", "argument"), [(ENDING, "2"), (ENDING, "25"), (FORKING, "")], ids=["ends early", "ends later", "forks"])
 def test_while_threads_commit_the_process(lake: Any, tmp_path: Path, script: str, argument: str) -> None:
     lake.execute("CREATE TABLE t (writer INTEGER, n INTEGER)")
     ran = subprocess.run([sys.executable, "-c", script, tmp_path / "lake", argument], capture_output=True, text=True, timeout=100)
-    assert (ran.returncode, ran.stderr) == (0, "")
+    # Before Python 3.14 the end of the interpreter unwinds a daemon thread that is inside of DuckDB, which C++ answers by an abort.
+    assert (ran.returncode, ran.stderr) == (0, "") or (script is ENDING and ran.returncode == -signal.SIGABRT and "not rethrown" in ran.stderr)
     acknowledged = [tuple(map(int, line.split())) for line in ran.stdout.splitlines()]
     found = rows(lake, "FROM t ORDER BY ALL")
     assert {*acknowledged} <= {*found}

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crashing import Job, Server, catalogued_files, contents, data_files, opened, rows
+from crashing import Job, Server, catalogued_files, contents, data_files, rows
 
 import lakelite
 from lakelite.storage import files, leases
 
-WRITERS = 3
-RACE_SWEEPS = 60
 FILES = 60
 FILE_ROWS = 50_000
 INSERT = "INSERT INTO t SELECT range FROM range(10)"
@@ -324,37 +322,3 @@ def test_what_a_vacuum_cannot_be(path: Path, connect: Callable[..., Any]) -> Non
     con.execute("ROLLBACK")
     with pytest.raises(lakelite.ProgrammingError, match="nope"):
         con.execute("VACUUM nope")
-
-
-def test_sweeps_beside_writers(path: Path, connect: Callable[..., Any], server: Server, tmp_path: Path) -> None:
-    con = connect()
-    con.execute("CREATE TABLE t (writer INTEGER, n INTEGER, x BIGINT)")
-    stop = tmp_path / "stop"
-    writers = []
-    for number in range(WRITERS):
-        statements = [
-            f"INSERT INTO t SELECT {number}, {{n}}, range FROM range(10)",
-            f"UPDATE t SET x = -1 WHERE writer = {number} AND n = {{n}} AND x = 9",
-            f"DELETE FROM t WHERE writer = {number} AND n = {{n}} AND x = 8",
-        ]
-        writers.append(server.start("write", lake=str(path), statements=statements, stop=str(stop)))
-    for writer in writers:
-        writer.wait_for("ready")
-    expired = 0
-    for _ in range(RACE_SWEEPS):
-        done = vacuum(con)
-        assert done["orphans_removed"] == 0
-        expired += done["versions_expired"]
-        assert catalogued_files(path) - data_files(path) == set()
-    stop.touch()
-    rounds = [writer.wait_for("done")["rounds"] for writer in writers]
-    assert all(writer.finish() == ([], 0) for writer in writers)
-    one = [*range(8), -1]
-    expected = sorted((w, n, x) for w, count in enumerate(rounds) for n in range(count) for x in one)
-    assert rows(con, "FROM t ORDER BY ALL") == expected
-    assert sum(rounds) >= WRITERS
-    assert expired > 0
-    vacuum(con)
-    assert data_files(path) == catalogued_files(path)
-    with opened(path) as other:
-        assert rows(other, "FROM t ORDER BY ALL") == expected

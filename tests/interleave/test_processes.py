@@ -16,7 +16,7 @@ import lakelite
 
 WORKERS = 4
 CLERKS = 8
-BANK_S = float(os.environ.get("LAKELITE_BANK_SECONDS", "20"))  # by hand: minutes
+BANK_S = float(os.environ.get("LAKELITE_BANK_SECONDS", "8"))  # by hand: minutes
 
 
 def rows(con: Any, sql: str) -> list[tuple[Any, ...]]:

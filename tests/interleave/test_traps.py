@@ -294,6 +294,37 @@ def test_17_a_base_that_was_pruned_is_refused_or_in_autocommit_run_on_the_head(c
     assert rows(m) == base(k1=5, k3=12)
 
 
+def test_17_where_compositions_do_not_tell_where_rows_went_a_statement_runs_again(connect: Connect, tmp_path: Path) -> None:
+    m, w = connect(), connect()
+    w.execute("DELETE FROM t WHERE k = 5")
+
+    def win_and_prune() -> None:
+        w.execute("INSERT INTO t VALUES (10, 10); OPTIMIZE t")
+        (catalog,) = (tmp_path / "lake").rglob("catalog.sqlite")
+        with closing(sqlite3.connect(catalog)) as con, con:
+            assert con.execute("DELETE FROM deletion_vectors").rowcount > 0
+
+    with meeting(win_and_prune):
+        assert m.execute("UPDATE t SET v = v + 1 WHERE k IN (1, 10)").rowcount == 2
+    assert rows(m) == [*base(k1=2, k5=None), (10, 11)]
+
+
+def test_17_a_source_that_is_emptied_and_expires_while_its_compaction_is_on_the_way(connect: Connect) -> None:
+    m, w, upkeep = connect(), connect(), connect()
+    w.execute("INSERT INTO t VALUES (20, 20), (21, 21); DELETE FROM t WHERE k = 20")
+
+    def empty_and_begin() -> None:
+        w.execute("DELETE FROM t WHERE k = 21")
+        m.execute("BEGIN; UPDATE t SET v = v + 1 WHERE k = 1")
+
+    with meeting(empty_and_begin):
+        upkeep.execute("OPTIMIZE t")
+    w.execute("VACUUM RETAIN 0 HOURS")
+    m.execute("COMMIT")
+    assert m.last_commit.attempts == 1, "where each row went is known"
+    assert rows(m) == base(k1=2)
+
+
 def _flusher(connect: Connect) -> Callable[[], None]:
     con = connect()
     con.execute("SET flush_fragments = 0")

@@ -37,15 +37,15 @@ def _race(r: random.Random, con: Any, server: Server, lake: Path, size: int) -> 
     numbers = iter(range(10**6))
     writers = [_writer(server, lake, next(numbers)) for _ in range(WRITERS)]
     hurt: set[tuple[int, str]] = set()
-    orphans = kills = acknowledged = 0
+    orphans = expired = kills = acknowledged = 0
     for _ in range(size):
-        orphans += con.execute("VACUUM RETAIN 0 HOURS").fetchall()[0][4]
+        *_, versions, _, removed, _ = con.execute("VACUUM RETAIN 0 HOURS").fetchall()[0]
+        orphans, expired = orphans + removed, expired + versions
         hurt |= catalogued_files(lake) - data_files(lake)
         if r.random() < 0.5:
             kills += 1
             victim = r.randrange(WRITERS)
-            for event in ("ready", "round"):
-                writers[victim].wait_for(event)
+            writers[victim].wait_for("round")
             time.sleep(r.random() / 20)
             acknowledged += 1 + _rounds(writers[victim])
             writers[victim] = _writer(server, lake, next(numbers))
@@ -59,7 +59,7 @@ def _race(r: random.Random, con: Any, server: Server, lake: Path, size: int) -> 
     wrong += [f"CHECK LAKE: {row}" for row in con.execute("CHECK LAKE").fetchall() if row[0] == "error"]
     live = len(catalogued_files(lake))
     counted = {
-        "sweeps": size + 1, "kills": kills, "acknowledged rounds": acknowledged, "orphans removed": orphans, "live files": live,
+        "sweeps": size + 1, "kills": kills, "acknowledged rounds": acknowledged, "orphans removed": orphans, "versions expired": expired, "live files": live,
         "live files hurt": len(hurt), "orphans left": len(left),
     }  # fmt: skip
     return counted, wrong
@@ -67,7 +67,7 @@ def _race(r: random.Random, con: Any, server: Server, lake: Path, size: int) -> 
 
 def _writer(server: Server, lake: Path, number: int) -> Job:
     statements = [one.replace("{round}", f"{number}000000 + {{n}}") for one in STATEMENTS]
-    return server.start("write", lake=str(lake), statements=statements, stop=str(lake) + ".never", acknowledge=True)
+    return server.start("write", lake=str(lake), statements=statements)
 
 
 def _rounds(writer: Job) -> int:

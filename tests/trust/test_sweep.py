@@ -13,3 +13,4 @@ def test_sweeps_beside_dying_writers() -> None:
     figures = sweep.run(3, sweep.SIZES[1])
     check("sweep", figures)
     assert figures.counted["kills"] > 0
+    assert figures.counted["versions expired"] > 0

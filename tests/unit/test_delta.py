@@ -151,6 +151,17 @@ def test_compositions_that_do_not_fit_place_nothing():
             delta.carried(some)
 
 
+def test_a_source_that_was_emptied_before_the_base_need_not_be_known():
+    """Its compaction began before that; who reads a later base lets the vector that it read expire."""
+    runs = (Run(1, 0, 0, 5, 5, None), Run(2, 1, 5, 3, 4, 7))
+    head = TableState(TABLE, {3: fragment(3, 8)}, {3: DeletionVector(BitMap([5, 6, 7]), 8, 9)})
+    delta = Delta(TableState(TABLE, {1: fragment(1, 5)}, {}), head, {3: Composition(8, runs, {})})
+    assert delta.added == {}
+    assert delta.is_empty
+    with pytest.raises(Unplaced):
+        delta.compositions[3].run(2)
+
+
 def test_two_outputs_of_one_fragment_place_nothing():
     delta, some = _one_moved()
     twice = Delta(delta.base, delta.head, {**delta.compositions, 3: delta.compositions[2]})
