@@ -94,7 +94,7 @@ def told_as_damage(catalog: Catalog) -> Iterator[None]:
 
 def contradictions(catalog: Catalog) -> list[Finding]:
     """Rows of the catalog that contradict each other, which can be asked also where no version can be read."""
-    rows = catalog.rows("misshapen") or [*catalog.rows("contradictions"), *catalog.rows("strays")]
+    rows = catalog.rows("misshapen") or [row for query in ("contradictions", "strays", "histories") for row in catalog.rows(query)]
     return [Finding("error", name, what, RESTORE) for name, what in rows]
 
 
@@ -123,14 +123,22 @@ def _wrong_inline(catalog: Catalog, fragment: Fragment) -> str | None:
     ipc = catalog.inline_rows(fragment.fragment_id)
     if len(ipc) != fragment.size_bytes:
         return f"it has {len(ipc)} bytes, the catalog says {fragment.size_bytes}"
-    rows_of(fragment, ipc)
-    return None
+    return _told_ids(f"f{ROW_ID_FIELD}" in rows_of(fragment, ipc).column_names, fragment)
 
 
 def _wrong_file(paths: LakePaths, engine: Engine, fragment: Fragment) -> str | None:
     path = verified_file(paths, fragment)
     rows = engine.run(f"SELECT num_rows FROM parquet_file_metadata({literal(str(path))})")[0][0]
-    return None if rows == fragment.row_count else _counted(rows, fragment)
+    if rows != fragment.row_count:
+        return _counted(rows, fragment)
+    ids = engine.run(f"SELECT count(*) FROM parquet_schema({literal(str(path))}) WHERE field_id = {ROW_ID_FIELD}")[0][0]
+    return _told_ids(bool(ids), fragment)
+
+
+def _told_ids(is_there: bool, fragment: Fragment) -> str | None:
+    if is_there == fragment.has_row_ids:
+        return None
+    return f"it has {'' if is_there else 'no '}row ids, the catalog says {'none' if is_there else 'some'}"
 
 
 def _counted(rows: int, fragment: Fragment) -> str:
