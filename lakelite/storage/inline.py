@@ -49,5 +49,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(kind):
         return pa.struct(plain)
     if pa.types.is_map(kind):
-        return pa.map_(*plain)
+        return pa.map_(_plain(kind.key_type), _plain(kind.item_type))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(plain[0])
     return pa.list_(plain[0], kind.list_size) if pa.types.is_fixed_size_list(kind) else pa.list_(plain[0])

@@ -247,3 +247,19 @@ def test_settings_of_the_lake_are_looked_at_when_it_is_opened(path: Path, value:
     forge(path, f"INSERT INTO settings VALUES ('retention_hours', '{value}')")
     with pytest.raises(lakelite.CannotOpen, match="the catalog was changed by another program: retention_hours"):
         lakelite.connect(path)
+
+
+def test_sound_inline_rows_of_every_type_are_taken_for_sound(tmp_path: Path) -> None:
+    """DuckDB has a time 24:00:00, with which Arrow finds fault."""
+    with lakelite.connect(tmp_path / "lake", autocommit=True) as con:
+        con.execute(
+            "CREATE TABLE t (a TIME, b TIME[], c STRUCT(x TIME, y TIME[2]), d MAP(TIME, TIME[]), e UNION(q TIME, r INTEGER), f TIME_NS, g TIMETZ,"
+            " h TIME[2][], i BLOB, k BIT, l UUID, m HUGEINT, n INTERVAL, o ENUM('a'), p DECIMAL(38, 2), q BIGNUM, r TIMESTAMP_NS)"
+        )
+        con.execute(
+            "INSERT INTO t VALUES ('24:00:00', ['24:00:00'], {x: '24:00:00', y: ['24:00:00', NULL]}, MAP {'24:00:00': ['24:00:00']}, '24:00:00'::TIME, '24:00:00',"
+            " '24:00:00+00', [['24:00:00', '00:00:01']], 'y', '101', uuid(), 5, INTERVAL 1 DAY, 'a', 1.5, 7, '2020-01-01')"
+        )
+        con.execute("INSERT INTO t BY NAME SELECT NULL::TIME AS a")
+        assert con.execute("SELECT a::VARCHAR, c.x::VARCHAR FROM t ORDER BY ALL").fetchall() == [("24:00:00", "24:00:00"), (None, None)]
+        assert con.execute("CHECK LAKE").fetchall() == []
