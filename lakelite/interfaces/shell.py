@@ -119,7 +119,7 @@ def run_init(runner: Runner) -> None:
     verbose, runner.verbose = runner.verbose, False
     try:
         if path.exists():
-            runner.run(path.read_text("utf-8-sig"), keep_going=True, file=str(path))
+            runner.run(path.read_bytes().decode("utf-8-sig"), keep_going=True, file=str(path))
     except (OSError, UnicodeError) as error:
         runner.note(f"note: {path} is not read: {error}")
     finally:

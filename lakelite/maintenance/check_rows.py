@@ -79,8 +79,8 @@ def _of_table(execution: Execution, view: LakeView, table: Table, name: str, dam
 
 
 def _of_definition(execution: Execution, table: Table) -> Iterator[Finding]:
-    """Nothing, or the error of what uses it: its types, defaults and conditions, and its options."""
-    execution.engine.stage(table, keyed=True)
+    """Nothing, or the error of what uses it: its types, defaults and options; and keys of its partitions that cannot be."""
+    execution.engine.stage(table)
     limits_of(table, execution.limits)
     types = {c.field_id: c.type for c in table.columns}
     for key in table.partitioning:
