@@ -9,6 +9,9 @@ SELECT fragment_id, table_id, storage, path, row_count, size_bytes, sha256, firs
 -- name: is_kept
 SELECT count(*) FROM fragments WHERE fragment_id = :fragment_id;
 
+-- name: is_adopted
+SELECT EXISTS (SELECT 1 FROM adopted_columns WHERE fragment_id = :fragment_id);
+
 -- name: kept_vectors
 -- Each version, with the rows of its fragment (NULL: there is no such fragment).
 SELECT v.fragment_id, v.begin_snapshot_id, v.branch_id, f.row_count
