@@ -125,7 +125,7 @@ def _ours(statement: st.Statement, run: Run) -> Result:
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="")
 
 
 def _remove(directory: Path, names: Iterable[str], *, whole: bool) -> None:
@@ -163,7 +163,7 @@ def _from_directory(directory: Path, run: Run) -> Result:
 def _script(directory: Path, name: str, run: Run) -> Iterable[tuple[st.Operation, Result]]:
     """Runs a file of statements, one by one."""
     with mapped():
-        text = (directory / name).read_text(encoding="utf-8")
+        text = (directory / name).read_bytes().decode()  # as it is: a name may hold a carriage return
     ran: list[st.Operation] = []
 
     def moved(statement: st.Statement) -> Result:

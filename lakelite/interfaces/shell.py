@@ -124,7 +124,7 @@ def run_init(runner: Runner) -> None:
     verbose, runner.verbose = runner.verbose, False
     try:
         if path.exists():
-            runner.run(path.read_text("utf-8-sig"), keep_going=True, file=str(path))
+            runner.run(path.read_bytes().decode("utf-8-sig"), keep_going=True, file=str(path))
     except OSError as error:
         runner.note(f"note: {file_error(error.errno, error.strerror or str(error), f'read {path}').message}")
     except UnicodeError:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping
 
+from lakelite.bounds import limits_of
 from lakelite.contents import TableState
 from lakelite.language.tokens import shown_name
 from lakelite.maintenance.findings import RESTORE, RESTORE_FILE, Bounds, Filters, Finding, guarded
@@ -22,7 +23,7 @@ from lakelite.model import ZONED, Column, Constraint, Fragment, Statistics, Tabl
 from lakelite.storage import fingerprints
 from lakelite.storage.engine import Engine
 from lakelite.storage.files import filters_file_name
-from lakelite.storage.partitions import values
+from lakelite.storage.partitions import can_be, values
 from lakelite.storage.statistics import FLOATS, SLACK, is_compared
 from lakelite.transaction import constraints, key_lookup
 from lakelite.transaction.execution import Execution
@@ -56,6 +57,7 @@ def _of_table(execution: Execution, view: LakeView, table: Table, name: str, dam
     if content in seen:
         return
     seen.add(content)
+    yield from guarded(name, RESTORE, _of_definition(execution, table))
     state = whole.part(f for k, f in whole.fragments.items() if k not in damaged)
     if not state.fragments:
         return
@@ -74,6 +76,17 @@ def _of_table(execution: Execution, view: LakeView, table: Table, name: str, dam
         if fragment not in seen:
             yield from guarded(name, RESTORE, _of_statistics(execution.engine, state, fragment))
         seen |= {*tags, fragment}
+
+
+def _of_definition(execution: Execution, table: Table) -> Iterator[Finding]:
+    """Nothing, or the error of what uses it: its types, defaults and options; and keys of its partitions that cannot be."""
+    execution.engine.stage(table)
+    limits_of(table, execution.limits)
+    types = {c.field_id: c.type for c in table.columns}
+    for key in table.partitioning:
+        if key.field_id in types and not can_be(key.transform, types[key.field_id]):
+            what = f"it is partitioned by {key.transform} of a column that is {types[key.field_id]}"
+            yield Finding("error", f"table {_shown(table)}", what, RESTORE)
 
 
 def _shown(table: Table) -> str:

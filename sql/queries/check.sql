@@ -9,6 +9,9 @@ SELECT fragment_id, table_id, storage, path, row_count, size_bytes, sha256, firs
 -- name: is_kept
 SELECT count(*) FROM fragments WHERE fragment_id = :fragment_id;
 
+-- name: is_adopted
+SELECT EXISTS (SELECT 1 FROM adopted_columns WHERE fragment_id = :fragment_id);
+
 -- name: kept_vectors
 -- Each version, with the rows of its fragment (NULL: there is no such fragment).
 SELECT v.fragment_id, v.begin_snapshot_id, v.branch_id, f.row_count
@@ -174,3 +177,55 @@ FROM branches b
 WHERE b.dropped_snapshot_id IS NULL AND NOT EXISTS
       (SELECT 1 FROM schemas s JOIN schema_lives l ON l.schema_id = s.schema_id
        WHERE s.name = 'main' AND s.schema_id = 1 AND l.branch_id = b.branch_id AND l.end_snapshot_id IS NULL);
+
+-- name: histories
+-- Snapshots, branches, counters and places in a list that do not follow one from the other.
+WITH placed AS (
+    SELECT snapshot_id, branch_id, parent_id, committed_at_us, lag(snapshot_id) OVER (PARTITION BY branch_id ORDER BY snapshot_id) AS before,
+           lag(committed_at_us) OVER (ORDER BY snapshot_id) AS before_at FROM snapshots)
+SELECT 'counter ' || w.value, 'it is not there' FROM json_each('["table", "field", "schema", "fragment", "row", "snapshot", "branch"]') w
+WHERE NOT EXISTS (SELECT 1 FROM counters c WHERE c.name = w.value)
+UNION ALL
+SELECT 'counter schema', 'the next id is ' || next_id || ', which is in use' FROM counters WHERE name = 'schema' AND next_id <= (SELECT max(schema_id) FROM schemas)
+UNION ALL
+SELECT 'snapshot ' || p.snapshot_id, 'its parent is not the snapshot before it on its branch, ' || p.before FROM placed p JOIN branches b ON b.branch_id = p.branch_id
+WHERE p.snapshot_id > b.oldest_kept_id AND p.snapshot_id > b.first_snapshot_id AND p.parent_id IS NOT p.before
+UNION ALL
+SELECT 'snapshot ' || min(snapshot_id), 'it was committed before the one in front of it, and ' || (count(*) - 1) || ' others were too' FROM placed
+WHERE committed_at_us <= before_at HAVING count(*) > 0
+UNION ALL
+SELECT 'snapshot ' || s.snapshot_id, 'what it says of its transaction cannot be: an isolation level that is none, or a base that is no older snapshot' FROM snapshots s
+WHERE s.isolation NOT IN ('serializable', 'write serializable', 'snapshot') OR s.base_snapshot_id >= s.snapshot_id
+   OR s.branch_id = (SELECT p.branch_id FROM snapshots p WHERE p.snapshot_id = s.merge_parent_id)
+UNION ALL
+SELECT 'snapshot ' || e.snapshot_id, 'its effect is of a kind that there is not: ' || e.kinds FROM effects e
+WHERE EXISTS (SELECT 1 FROM json_each('["' || replace(replace(e.kinds, '"', '?'), ',', '","') || '"]') k WHERE k.value NOT IN
+      ('namespace', 'create', 'drop', 'schema', 'extend', 'shrink', 'rename', 'rewrite', 'append', 'delete', 'update', 'overwrite', 'supersede', 'compaction'))
+UNION ALL
+SELECT 'snapshot ' || snapshot_id, 'it met ' || winner_snapshot_id || ', which came behind it' FROM resolutions WHERE winner_snapshot_id >= snapshot_id
+UNION ALL
+SELECT 'branch ' || b.name, 'its snapshots are not where it says: it begins with ' || b.first_snapshot_id || ', and keeps those from ' || b.oldest_kept_id || ' on'
+FROM branches b
+WHERE b.first_snapshot_id > b.oldest_kept_id OR (b.dropped_snapshot_id IS NULL AND b.oldest_kept_id > (SELECT max(snapshot_id) FROM snapshots s WHERE s.branch_id = b.branch_id))
+   OR (b.branch_id <> 1 AND (b.base_snapshot_id IS NULL OR b.base_snapshot_id >= b.first_snapshot_id))
+   OR b.dropped_snapshot_id < (SELECT max(snapshot_id) FROM snapshots s WHERE s.branch_id = b.branch_id)
+UNION ALL
+SELECT 'table ' || table_id, 'it keeps its rows from snapshot ' || oldest_kept_id || ' on, which is not there yet' FROM table_lives
+WHERE oldest_kept_id > (SELECT max(snapshot_id) FROM snapshots)
+UNION ALL
+SELECT 'schema ' || s.name, 'no branch has it' FROM schemas s WHERE NOT EXISTS (SELECT 1 FROM schema_lives l WHERE l.schema_id = s.schema_id)
+UNION ALL
+SELECT 'schema ' || min(s.name), 'its name is also that of another one' FROM schemas s JOIN schema_lives l ON l.schema_id = s.schema_id
+WHERE l.end_snapshot_id IS NULL GROUP BY l.branch_id, lower(s.name) HAVING count(*) > 1
+UNION ALL
+SELECT DISTINCT 'table ' || table_id, 'two of its columns are at one place, or of one name' FROM columns
+WHERE end_snapshot_id IS NULL AND parent_field_id IS NULL GROUP BY table_id, branch_id
+HAVING count(DISTINCT position) < count(*) OR count(DISTINCT lower(name)) < count(*)
+UNION ALL
+SELECT 'fragment ' || f.fragment_id, 'it was brought by snapshot ' || f.born_snapshot_id || ', and is part of ' || min(l.begin_snapshot_id) FROM fragments f
+JOIN fragment_lives l ON l.fragment_id = f.fragment_id GROUP BY f.fragment_id HAVING f.born_snapshot_id > min(l.begin_snapshot_id) OR f.born_snapshot_id < 1
+UNION ALL
+SELECT 'table ' || table_id, 'its partition keys are not one behind the other' FROM partition_keys
+WHERE end_snapshot_id IS NULL GROUP BY table_id, branch_id HAVING max(position) + 1 <> count(*)
+UNION ALL
+SELECT 'fragment ' || fragment_id, 'the values of its partition are not one behind the other' FROM fragment_partitions GROUP BY fragment_id HAVING max(position) + 1 <> count(*);

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-import re
 import shutil
 import sqlite3
 import stat
@@ -20,10 +19,10 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pytest
+from forging import CATALOG, forge, lake_of_everything
 
 import lakelite
 
-CATALOG = "catalog.sqlite"
 WORK = (
     "SELECT count(*), max(v) FROM t", "FROM w", "FROM u", "DESCRIBE t", "SHOW CREATE TABLE t", "FROM t AT (VERSION => 3)", "INSERT INTO t (k) VALUES (5000)", "UPDATE t SET v = 'q' WHERE k = 2",
     "DELETE FROM t WHERE k = 4", "OPTIMIZE t", "FROM lake.fragments", "FROM lake.columns", "FROM lake.snapshots", "SHOW BRANCHES", "SHOW TAGS", "FROM table_changes('t', 2, 6)", "MERGE BRANCH b",
@@ -33,26 +32,7 @@ WORK = (
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake with something of everything."""
-    path = tmp_path_factory.mktemp("made") / "lake"
-    with pytest.MonkeyPatch.context() as patch, lakelite.connect(path, autocommit=True) as con:
-        patch.setattr("lakelite.transaction.key_lookup.FILTERED_ROWS", 1)
-        con.execute("SET inline_rows = 10; SET upkeep = off")
-        con.execute(
-            "CREATE TABLE t (k INTEGER PRIMARY KEY, v VARCHAR DEFAULT ('x') CHECK (v <> 'bad'), s STRUCT(a INTEGER)) PARTITIONED BY (bucket(2, k)) WITH (compression = 'zstd')"
-        )
-        con.execute(
-            "INSERT INTO t SELECT range, 'a' || range, {a: range} FROM range(200); DELETE FROM t WHERE k % 3 = 0; OPTIMIZE t ZORDER BY (v, k)"
-        )
-        con.execute(
-            "INSERT INTO t VALUES (1000, 'inline', NULL), (1001, 'inline', {a: 1}); DELETE FROM t WHERE k = 1; CREATE VIEW w AS SELECT k FROM t"
-        )
-        con.execute(
-            "COMMENT ON TABLE t IS 'c'; CREATE BRANCH b; CREATE TAG g; CREATE TABLE u AS SELECT range AS a FROM range(50); SET GLOBAL retention_hours = 5"
-        )
-        con.execute(f"COPY (SELECT 5::BIGINT AS a) TO '{path.parent}/x.parquet'; COPY u FROM '{path.parent}/x.parquet' (ADOPT)")
-        assert con.execute("CHECK LAKE").fetchall() == []
-    return path
+    return lake_of_everything(tmp_path_factory.mktemp("made") / "lake")
 
 
 @pytest.fixture
@@ -60,24 +40,6 @@ def path(made: Path, tmp_path: Path) -> Path:
     """A copy in a folder of its own, beside something precious."""
     (tmp_path / "precious.parquet").write_bytes(b"precious")
     return Path(shutil.copytree(made, tmp_path / "lake"))
-
-
-def forge(path: Path, *statements: str) -> None:
-    """Changes the catalog as one can who obeys none of its rules; its schema is as it was."""
-    with closing(sqlite3.connect(path / CATALOG, isolation_level=None)) as catalog:
-        schema = catalog.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%STRICT%'").fetchall()
-        catalog.execute("PRAGMA writable_schema = ON")
-        for name, sql in schema:
-            loose = re.sub(r"\) STRICT(, )?", r") ", sql).replace(") WITHOUT ROWID", ") WITHOUT ROWID")
-            loose = re.sub(r"(?<!IS) NOT NULL| INTEGER(?! PRIMARY)| TEXT| BLOB", "", loose)
-            catalog.execute("UPDATE sqlite_schema SET sql = ? WHERE name = ?", (loose, name))
-    with closing(sqlite3.connect(path / CATALOG, isolation_level=None)) as catalog:
-        catalog.execute("PRAGMA writable_schema = ON")
-        catalog.execute("PRAGMA ignore_check_constraints = ON")
-        for statement in statements:
-            assert catalog.execute(statement).rowcount != 0, statement
-        for name, sql in schema:
-            catalog.execute("UPDATE sqlite_schema SET sql = ? WHERE name = ?", (sql, name))
 
 
 def go_through(path: Path, *, safe: bool = False) -> list[str]:

@@ -29,7 +29,7 @@ def _read(runner: Runner, argument: str) -> int:
 
 def _text_of(path: Path, name: str) -> str:
     try:
-        return path.read_text("utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise file_error(error.errno, error.strerror or str(error), f"read {name}") from error
     except UnicodeError as error:
@@ -57,7 +57,7 @@ def _edit(runner: Runner, argument: str) -> int:
     editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
     with tempfile.TemporaryDirectory(prefix="lakelite-") as folder:
         path = Path(folder) / "statement.sql"
-        path.write_text(argument or runner.last, "utf-8")
+        path.write_text(argument or runner.last, "utf-8", newline="")
         try:
             with _uninterrupted():
                 code = subprocess.run([*editor, str(path)]).returncode
