@@ -37,6 +37,7 @@ PROMISE = (
 HOW = "strace injects SIGKILL, EIO and ENOSPC (six in a row) into each file call of seven kinds of commit, and of opening; the lake is opened again each time"
 SIZES = (30, 126, 10**6)  # cases at most
 
+MARGIN = 2000  # more calls of one name than a case makes: a session that opens the lake eight times makes some 200 each time
 A_SERVER = 100  # cases: by what a server does for each of them it comes nearer to the faults itself
 Fault = Literal["kill", "EIO", "ENOSPC"]
 FAULTS: Mapping[Fault, tuple[str, int]] = {"kill": ("signal=KILL", 1), "EIO": ("error=EIO", 1), "ENOSPC": ("error=ENOSPC", 6)}
@@ -259,7 +260,7 @@ def done_by_one(folder: Path, template: Path, floor: Counter[str], cases: list[C
 def injecting(floor: Counter[str], fault: Fault) -> Iterator[tuple[Server, dict[str, int]]]:
     """A server in whose children the calls from number `first[call]` on meet the fault."""
     what, length = FAULTS[fault]
-    first = {call: floor[call] * 5 // 4 + 300 for call in NUMBERS}
+    first = {call: floor[call] * 5 // 4 + MARGIN for call in NUMBERS}
     rules = [option for call, k in first.items() for option in ("-e", f"inject={call}:{what}:when={k}..{k + length - 1}")]
     with closing(Server(*strace.command("/dev/null", "-e", "trace=" + ",".join(NUMBERS), *rules, signals=fault == "kill"))) as server:
         yield server, first
