@@ -30,22 +30,23 @@ def of_numpy(values: NDArray[Any], missing: NDArray[Any] | None = None) -> pa.Ar
 
 
 def of_values(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """An array of Python values, None for NULL, that are what `kind` holds: numbers, truth values, decimals, texts or bytes."""
+    """An array of Python values, None for NULL, that are what `kind` holds. pyarrow makes it where they are many, or of a rarer kind."""
     import numpy as np
     import pyarrow as pa
 
-    if len(values) >= _MANY:
-        return pa.array(values, kind)
-    missing = np.array([value is None for value in values], dtype=np.bool_) if None in values else None
-    if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        pieces = [b"" if value is None else value.encode() if isinstance(value, str) else bytes(value) for value in values]
-        ends = np.cumsum([0, *map(len, pieces)], dtype=np.int32)
-        return pa.Array.from_buffers(kind, len(values), [_validity(missing), pa.py_buffer(ends), pa.py_buffer(b"".join(pieces))])
-    if pa.types.is_decimal128(kind):
-        whole = (0 if value is None else int(_WIDE.scaleb(value, kind.scale)) for value in values)
-        shifted = b"".join(number.to_bytes(16, "little", signed=True) for number in whole)
-        return pa.Array.from_buffers(kind, len(values), [_validity(missing), pa.py_buffer(shifted)])
-    return of_numpy(np.array([0 if value is None else value for value in values], dtype=kind.to_pandas_dtype()), missing)
+    if len(values) < _MANY:
+        missing = np.array([value is None for value in values], dtype=np.bool_) if None in values else None
+        if pa.types.is_string(kind) or pa.types.is_binary(kind):
+            pieces = [b"" if value is None else value.encode() if isinstance(value, str) else bytes(value) for value in values]
+            ends = np.cumsum([0, *map(len, pieces)], dtype=np.int32)
+            return pa.Array.from_buffers(kind, len(values), [_validity(missing), pa.py_buffer(ends), pa.py_buffer(b"".join(pieces))])
+        if pa.types.is_decimal128(kind):
+            whole = (0 if value is None else int(_WIDE.scaleb(value, kind.scale)) for value in values)
+            shifted = b"".join(number.to_bytes(16, "little", signed=True) for number in whole)
+            return pa.Array.from_buffers(kind, len(values), [_validity(missing), pa.py_buffer(shifted)])
+        if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
+            return of_numpy(np.array([0 if value is None else value for value in values], dtype=kind.to_pandas_dtype()), missing)
+    return pa.array(values, kind)
 
 
 def to_numpy(column: pa.ChunkedArray | pa.Array) -> NDArray[Any]:

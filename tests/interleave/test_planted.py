@@ -305,7 +305,7 @@ BUGS = (
     ),
     Bug(
         "an UPDATE gives rows new ids", match._row_ids,
-        "mask=missing & (first < 0)", "mask=missing | True",
+        "missing & (first < 0)", "missing | True",
         pair("update", "delete", "inline"),
     ),
     Bug(

@@ -44,6 +44,12 @@ def test_values_are_those_of_pyarrow(kind: pa.DataType, values: st.SearchStrateg
         assert made.equals(wanted)
 
 
+def test_kinds_that_are_left_to_pyarrow() -> None:
+    """SHOW ALL TABLES has lists, and columns of ENUMs come in codes."""
+    assert arrays.of_values([["a"], None], pa.list_(pa.string())).to_pylist() == [["a"], None]
+    assert arrays.of_values(["a", None, "a"], pa.dictionary(pa.uint8(), pa.string())).to_pylist() == ["a", None, "a"]
+
+
 def test_many_values() -> None:
     assert arrays.of_values(["a", None] * 1_000, pa.string()).to_pylist() == ["a", None] * 1_000
 
