@@ -183,12 +183,16 @@ def _runner(options: argparse.Namespace) -> Runner:
 
     with loading_editor(options.is_prompt):
         connection = _connection(options)
-    runner = Runner(connection, sys.stdout, sys.stderr, options.mode)
-    runner.display.is_confined = options.safe
-    if sys.stderr.isatty():
-        runner.meter = Meter(sys.stderr, connection.query_progress)
-        connection.on_progress = runner.meter.rows
-        connection.follow_progress()
+    try:
+        runner = Runner(connection, sys.stdout, sys.stderr, options.mode)
+        runner.display.is_confined = options.safe
+        if sys.stderr.isatty():
+            runner.meter = Meter(sys.stderr, connection.query_progress)
+            connection.on_progress = runner.meter.rows
+            connection.follow_progress()
+    except BaseException:
+        connection.close()
+        raise
     return runner
 
 

@@ -171,7 +171,7 @@ def _dropped(reader: Reader, kind: str) -> tuple[Name, ...]:
     while reader.accept(","):
         targets.append(reader.name())
     if reader.sees("CASCADE"):
-        raise reader.unsupported(f"DROP {kind} … CASCADE", "nothing depends on it; leave CASCADE out")
+        raise reader.unsupported(f"DROP {kind} … CASCADE", "leave CASCADE out: views that read it stay, and are an error when they are read")
     reader.accept("RESTRICT")
     reader.finish()
     return tuple(targets)

@@ -65,7 +65,8 @@ def findings(execution: Execution) -> list[Finding]:
 
 def damage(catalog: Catalog) -> Iterator[Finding]:
     """What SQLite finds in the pages, values and indexes of the catalog; an index is made anew from its table."""
-    said = [str(row[0]) for row in catalog.rows("damage")]
+    lines = (line for row in catalog.rows("damage") for line in str(row[0]).splitlines())
+    said = [line for line in lines if not line.startswith("*** in database ")]  # what is wrong with pages stands in one row, below this
     of_index = dict.fromkeys(found[1] for one in said if (found := _INDEX.search(one)))
     for index in of_index:
         yield Finding(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _WIDE = Context(prec=100)  # no digit of a 38-digit DECIMAL is rounded away
 _MANY = 1_000  # from here on pyarrow's own loop over Python values is worth the import
+_MOST_BYTES = 2**31 - 1  # of the texts of an Arrow array, whose offsets have 32 bits
 
 
 def of_numpy(values: NDArray[Any], missing: NDArray[Any] | None = None) -> pa.Array:
@@ -38,13 +39,15 @@ def of_values(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
         missing = np.array([value is None for value in values], dtype=np.bool_) if None in values else None
         if pa.types.is_string(kind) or pa.types.is_binary(kind):
             pieces = [b"" if value is None else value.encode() if isinstance(value, str) else bytes(value) for value in values]
-            ends = np.cumsum([0, *map(len, pieces)], dtype=np.int32)
-            return pa.Array.from_buffers(kind, len(values), [_validity(missing), pa.py_buffer(ends), pa.py_buffer(b"".join(pieces))])
-        if pa.types.is_decimal128(kind):
+            ends = np.cumsum([0, *map(len, pieces)])
+            if ends[-1] <= _MOST_BYTES:
+                parts = [_validity(missing), pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(pieces))]
+                return pa.Array.from_buffers(kind, len(values), parts)
+        elif pa.types.is_decimal128(kind):
             whole = (0 if value is None else int(_WIDE.scaleb(value, kind.scale)) for value in values)
             shifted = b"".join(number.to_bytes(16, "little", signed=True) for number in whole)
             return pa.Array.from_buffers(kind, len(values), [_validity(missing), pa.py_buffer(shifted)])
-        if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        elif pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
             return of_numpy(np.array([0 if value is None else value for value in values], dtype=kind.to_pandas_dtype()), missing)
     return pa.array(values, kind)
 

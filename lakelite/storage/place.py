@@ -126,9 +126,10 @@ def _check_kinds(root: Path) -> None:
     """Refuses links, and what is not what it should be: to open a FIFO waits for ever, and a device has no end."""
     for name in (*_FILES, *_FOLDERS):
         path = root / name
-        if not os.path.lexists(path):
+        try:
+            mode = os.lstat(path).st_mode
+        except FileNotFoundError:  # SQLite's own come and go
             continue
-        mode = os.lstat(path).st_mode
         if stat.S_ISLNK(mode):
             raise CannotOpen(f"{path} is a symbolic link; a lake has none", hint="replace the link by what it points to")
         if name in _FILES and not stat.S_ISREG(mode):

@@ -27,10 +27,12 @@ def check_statement(execution: Execution, before: ch.Work, after: ch.Work, opera
         if change is old or change.dropped or not change.table.constraints:
             continue
         written = change.staged.keys() - (old.staged.keys() if old is not None else frozenset())
+        if not written:
+            continue
         state = execution.state(after, change.table)
-        if written and isinstance(operation, _CHANGING_NO_ROW):
+        if isinstance(operation, _CHANGING_NO_ROW):
             key_lookup.make_filters(execution, state.part(state.fragments[k] for k in written if k in state.fragments))
-        elif written:
+        else:
             keeps = not _sets_keys(change.table, operation)
             rekeyed = {k for k in written if not (keeps and k in state.fragments and state.fragments[k].has_row_ids)}
             _check(execution, state, written, rekeyed)

@@ -35,7 +35,7 @@ COLUMNS = (
 class Torn:
     """A table, and what is wrong. `rows`: how many rows both changed (None: it is about the table itself)."""
 
-    table: str
+    table: Table
     why: str
     rows: int | None = None
     keys: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ def of_table(execution: Execution, table: Table, why: str, here: str, there: str
     _need_tables(execution)
     told = {"table": table.qualified, "kind": why, "here": here, "there": there}
     execution.engine.run(f"INSERT INTO {_FOUND} BY NAME SELECT $table AS table_name, $kind AS kind, $here AS ours, $there AS theirs", told)
-    return Torn(table.qualified, f"{why} (here: {here}; there: {there})")
+    return Torn(table, f"{why} (here: {here}; there: {there})")
 
 
 def of_demand(execution: Execution, table: Table, broken: str) -> None:
@@ -94,7 +94,7 @@ def of_rows(execution: Execution, table: Table, taking: merge_rows.Taking, *, co
     keys = "1 row has a key" if taken == 1 else f"{taken} rows have keys"
     told = [f"{rows} changed on both branches, and not alike"] if changed else []
     told += [f"{keys} that another row has on the other branch"] if taken else []
-    return Torn(table.qualified, "; ".join(told), changed + taken, merge_keys.shown_keys(execution, table, SHOWN_KEYS))
+    return Torn(table, "; ".join(told), changed + taken, merge_keys.shown_keys(execution, table, SHOWN_KEYS))
 
 
 def keep(execution: Execution) -> None:
@@ -108,12 +108,13 @@ def _save(execution: Execution, rows: str) -> None:
 
 
 def error(execution: Execution, sides: Sides, torn: Torn, call: Call) -> Conflict:
-    head, name = sides.head.snapshot_id, sides.branch.name
-    theirs = Winner.of_row(execution.catalog.rows("winners", base=head - 1, head=head)[0], {}, False)
+    """Names what of theirs changed the table last."""
+    number, name = sides.theirs.newest.get(torn.table.table_id, sides.head.snapshot_id), sides.branch.name
+    theirs = Winner.of_row(execution.catalog.rows("winners", base=number - 1, head=number)[0], {}, False)
     shown = f" ({listed(torn.keys)})" if torn.keys else ""
     return Conflict(
-        kind="merge conflict", table=torn.table, winner_snapshot_id=head, winner_committed_at=theirs.committed_at, winner_author=theirs.author,
-        winner_statement=theirs.statement, statement=call.text, explanation=f"{torn.why}{shown}",
+        kind="merge conflict", table=torn.table.qualified, winner_snapshot_id=number, winner_committed_at=theirs.committed_at,
+        winner_author=theirs.author, winner_statement=theirs.statement, statement=call.text, explanation=f"{torn.why}{shown}",
         what_to_do="lake.merge_conflicts shows them; UPDATE lake.merge_conflicts SET resolution = 'ours' or 'theirs' WHERE … decides rows for the "
         f"next MERGE BRANCH {name}, and MERGE BRANCH {name} ON CONFLICT OURS or THEIRS all that is left",
         rows=torn.rows, keys=torn.keys,

@@ -21,19 +21,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """What happened on one of the branches since they met. `stretches`: the snapshots (after, until] of it; `kinds`: by table."""
+    """What happened on one of the branches since they met. `stretches`: the snapshots (after, until] of it; `kinds`, `newest` snapshot: by table."""
 
     stretches: Sequence[tuple[int, int]]
     kinds: Mapping[int, frozenset[str]]
+    newest: Mapping[int, int]
 
     @classmethod
     def of(cls, execution: Execution, stretches: Sequence[tuple[int, int]]) -> Side:
         kinds: dict[int, frozenset[str]] = {}
+        newest: dict[int, int] = {}
         for after, until in stretches:
-            for _, table_id, text, _, _ in execution.catalog.rows("effects", base=after, head=until):
+            for number, table_id, text, _, _ in execution.catalog.rows("effects", base=after, head=until):
                 if table_id is not None:
                     kinds[table_id] = kinds.get(table_id, frozenset()) | frozenset(text.split(","))
-        return cls(stretches, kinds)
+                    newest[table_id] = max(number, newest.get(table_id, number))
+        return cls(stretches, kinds, newest)
 
 
 @dataclass(frozen=True, eq=False)

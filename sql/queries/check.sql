@@ -1,7 +1,7 @@
 -- CHECK LAKE: what is kept, and rows that contradict each other.
 
 -- name: damage
-SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok' AND integrity_check NOT LIKE '*** in database %';
+SELECT integrity_check FROM pragma_integrity_check(1000000) WHERE integrity_check <> 'ok';
 
 -- name: kept_fragments
 SELECT fragment_id, table_id, storage, path, row_count, size_bytes, sha256, first_row_id, has_row_ids FROM fragments ORDER BY fragment_id;

@@ -368,7 +368,7 @@ def test_edit_makes_a_draft(session, tmp_path, monkeypatch):
     assert session(".edit") == (DONE, "", "")
     assert session.runner.draft == "SELECT 2;"
     session("\\e SELECT 1 + 1;")
-    assert session.runner.draft == "SELECT 2 + 1", "a semicolon at its end is none of the command's"
+    assert session.runner.draft == "SELECT 2 + 1;", "Enter runs what stands at the prompt"
     monkeypatch.setenv("EDITOR", "false")
     assert "false ended with code 1, and nothing is run" in session(".edit")[2]
     monkeypatch.setenv("EDITOR", "no-such-editor")

@@ -120,6 +120,26 @@ def test_indexes_of_the_catalog_that_lost_entries_are_found_and_made_anew(path: 
         assert con.execute("CHECK LAKE").fetchall() == []
 
 
+def test_damaged_pages_of_the_catalog_are_found(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a catalog that is too large to be looked at when it is opened. The count of free bytes in a page's header is off, which harms no row."""
+    monkeypatch.setattr("lakelite.catalog.opened.CHECKED_BYTES", 0)
+    catalog = path / CATALOG
+    whole, found = catalog.read_bytes(), 0
+    with closing(sqlite3.connect(catalog)) as plain:
+        size, pages = plain.execute("PRAGMA page_size").fetchone()[0], plain.execute("PRAGMA page_count").fetchone()[0]
+    for page in range(2, pages + 1, pages // 8):
+        content = bytearray(whole)
+        content[(page - 1) * size + 7] ^= 4
+        catalog.write_bytes(content)
+        with closing(sqlite3.connect(catalog)) as plain:
+            said = "\n".join(row[0] for row in plain.execute("PRAGMA integrity_check"))
+        with lakelite.connect(path, autocommit=True) as con:
+            told = [row for row in con.execute("CHECK LAKE").fetchall() if row[:2] == ("error", "the catalog")]
+        assert [row[2] for row in told] == [line for line in said.splitlines() if line != "ok" and not line.startswith("***")]
+        found += bool(told)
+    assert found >= 4
+
+
 def test_values_that_the_catalog_does_not_allow_are_found(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a catalog that is too large to be looked at when it is opened."""
     monkeypatch.setattr("lakelite.catalog.opened.CHECKED_BYTES", 0)

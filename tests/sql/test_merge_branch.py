@@ -47,6 +47,15 @@ def test_what_only_theirs_did_comes_over(con: Any) -> None:
     assert answer(con, "CHECK LAKE") == []
 
 
+def test_a_conflict_names_what_changed_that_table(con: Any) -> None:
+    con.execute("CREATE TABLE other (x INTEGER)")
+    on(con, "dev", "MERGE BRANCH main; UPDATE t SET v = -1 WHERE k = 1; INSERT INTO other VALUES (5)")
+    con.execute("UPDATE t SET v = -2 WHERE k = 1")
+    with pytest.raises(lakelite.TransactionConflict) as caught:
+        con.execute("MERGE BRANCH dev")
+    assert [c.winner_statement for c in caught.value.conflicts] == ["UPDATE t SET v = -1 WHERE k = 1"]
+
+
 def test_a_second_merge_takes_only_what_is_new(con: Any) -> None:
     on(con, "dev", "UPDATE t SET v = -1 WHERE k = 1; INSERT INTO t VALUES (20, 1)")
     con.execute("MERGE BRANCH dev")

@@ -22,7 +22,7 @@ import duckdb
 import lakelite
 from trust.figures import Figures
 
-PROMISE = "An insert of 10 kB as Parquet costs at most twice a raw loop, a delete 1.5 times a scan and a SQLite commit"
+PROMISE = "Wanted, not reached yet: an insert of 10 kB as Parquet costs at most twice a raw loop, a delete 1.5 times a scan and a SQLite commit"
 HOW = "medians, in turns on one disk; the raw loop writes 10 kB, syncs file and directory, and commits to SQLite; COPY is DuckDB's alone, without a sync"
 SIZES = (20, 60, 500)  # commits of each kind
 

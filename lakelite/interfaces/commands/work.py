@@ -57,7 +57,7 @@ def _edit(runner: Runner, argument: str) -> int:
     editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
     with tempfile.TemporaryDirectory(prefix="lakelite-") as folder:
         path = Path(folder) / "statement.sql"
-        path.write_text(argument or runner.last, "utf-8", newline="")
+        path.write_text(f"{argument};" if argument else runner.last, "utf-8", newline="")  # the ; of a command is not part of its argument
         try:
             with _uninterrupted():
                 code = subprocess.run([*editor, str(path)]).returncode
