@@ -8,10 +8,13 @@ Never parses SQL and never opens a lake.
 from __future__ import annotations
 
 import os
+import queue
+import signal
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import InitVar, dataclass, field
 from typing import Any, Protocol, TextIO
 
@@ -239,26 +242,28 @@ def supervised(
     `is_elsewhere`: Ctrl-C is for others too (a program that has the terminal, what else lives in a notebook's process), and ends none.
     """
     result: list[bool | BaseException] = []
-    done = threading.Event()
+    heard: queue.SimpleQueue[bool] = queue.SimpleQueue()  # that the work is done, or else Ctrl-C: what a handler of signals may put into
 
     def body() -> None:
         try:
             result.append(work())
         except BaseException as error:
             result.append(error)
-        done.set()
+        heard.put(True)
 
-    threading.Thread(target=body, name="lakelite statement", daemon=True).start()
-    interrupts = 0
-    while not done.is_set():
-        try:
+    interrupts, is_done = 0, False
+    with _ctrl_c(lambda: heard.put(False)):
+        threading.Thread(target=body, name="lakelite statement", daemon=True).start()
+        while not is_done:
             if interrupts:
                 cancel()
             elif tick is not None:
                 tick()
-            done.wait(CANCEL_AGAIN_S if interrupts else LISTEN_S)
-        except KeyboardInterrupt:
-            interrupts += 1
+            try:
+                is_done = heard.get(timeout=CANCEL_AGAIN_S if interrupts else LISTEN_S)
+            except queue.Empty:
+                continue
+            interrupts += not is_done
             if interrupts >= IMPATIENT and not is_elsewhere():
                 os._exit(INTERRUPTED)
     if interrupts:
@@ -266,3 +271,17 @@ def supervised(
     if isinstance(result[0], BaseException):
         raise result[0]
     return result[0]
+
+
+@contextmanager
+def _ctrl_c(came: Callable[[], None]) -> Iterator[None]:
+    """Ctrl-C calls `came`. As an exception it could come before anybody waits for the work, and would leave that running."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: came())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

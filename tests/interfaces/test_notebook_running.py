@@ -78,7 +78,7 @@ def test_the_stop_button_pressed_again_and_again_ends_no_kernel(cells: Cells, mo
     def press(*_: object) -> None:
         pressed.append(1)
         if len(pressed) < 6:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(line.ProgressLine, "tick", press)
     monkeypatch.setattr(cells["lake"].connection, "interrupt", lambda: (press(), type(cells["lake"].connection).interrupt(cells["lake"].connection)))

@@ -146,6 +146,28 @@ def test_ctrl_c_cancels_until_the_statement_hears_it():
     assert (out.getvalue(), err.getvalue()) == ("", "interrupted\n")
 
 
+def test_ctrl_c_that_comes_before_anybody_waits_for_the_statement_cancels_it(monkeypatch):
+    """On a busy machine it came while the statement's thread was being started: the prompt came back, and the statement ran on."""
+    ended = threading.Event()
+    start = threading.Thread.start
+
+    def start_and_press(thread):
+        start(thread)
+        if thread.name == "lakelite statement":
+            signal.raise_signal(signal.SIGINT)
+
+    def runs():
+        assert connection.interrupts.acquire(timeout=10)
+        ended.set()
+        raise errors.OperationalError("interrupted")
+
+    connection = Connection(q=runs)
+    monkeypatch.setattr(threading.Thread, "start", start_and_press)
+    out, err = io.StringIO(), io.StringIO()
+    assert Runner(connection, out, err).run("q") == INTERRUPTED
+    assert (ended.is_set(), err.getvalue()) == (True, "interrupted\n")
+
+
 def test_ctrl_c_ends_the_printing():
     class Endless(Cursor):
         pressed = False
