@@ -156,7 +156,7 @@ for kind in kinds:
             shutil.rmtree(victim)
         else:
             victim.unlink(missing_ok=True)
-        {"fifo": os.mkfifo, "folder": os.mkdir, "link": lambda p: os.symlink(elsewhere, p), "device": lambda p: os.mknod(p, stat.S_IFCHR | 0o666, os.makedev(1, 5))}[kind](victim)
+        {"fifo": os.mkfifo, "link": lambda p: os.symlink(elsewhere, p), "device": lambda p: os.mknod(p, stat.S_IFCHR | 0o666, os.makedev(1, 5))}[kind](victim)
         print(kind, name, flush=True)
         try:
             with lakelite.connect(lake, autocommit=True) as con:
@@ -173,7 +173,7 @@ print("done")
 """
 
 
-@pytest.mark.parametrize("kind", ["fifo", "link", "folder", "device"])
+@pytest.mark.parametrize("kind", ["fifo", "link", "device"])
 def test_what_stands_where_a_file_or_a_folder_should(made: Path, tmp_path: Path, kind: str) -> None:
     if kind == "device":
         try:
@@ -325,7 +325,7 @@ def replace_file(path: Path, content: bytes) -> Path:
     return file
 
 
-@pytest.mark.parametrize("size", [0, 1, 100, 0x7FFFFFFF, 0xFFFFFFFF])
+@pytest.mark.parametrize("size", [0, 100, 0xFFFFFFFF])
 def test_footers_that_claim_any_size(path: Path, size: int) -> None:
     with closing(sqlite3.connect(path / CATALOG)) as catalog:
         table, name = catalog.execute("SELECT table_id, path FROM fragments WHERE path IS NOT NULL ORDER BY table_id DESC").fetchone()
