@@ -53,7 +53,15 @@ def open_catalog(
             _migrate(connection)
             _check_writable(connection)
             connection.execute("PRAGMA foreign_keys = ON")  # a migration may make a table anew that others refer to
-    return Catalog(connection, path)
+
+    def again() -> sqlite3.Connection:
+        new = _connect(path)
+        with _closed_on_error(new, path):
+            _configure(new, durable)
+            new.execute("PRAGMA foreign_keys = ON")
+        return new
+
+    return Catalog(connection, path, again)
 
 
 def check_catalog(path: Path, holds_data: Callable[[], bool]) -> None:

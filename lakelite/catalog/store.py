@@ -11,7 +11,7 @@ import itertools
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -40,8 +40,10 @@ from lakelite.model import MAIN_BRANCH_ID, FileColumn, PartitionKey, Schema, Sta
 class Catalog:
     """An open catalog. One per connection; threads may share it (one statement at a time)."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path, again: Callable[[], sqlite3.Connection]) -> None:
+        """`again`: another connection to the same file."""
         self._sqlite = connection
+        self._again = again
         self._lock = threading.RLock()
         self._queries = queries()
         self._patience_ms: int | None = None
@@ -56,7 +58,7 @@ class Catalog:
         """All rows of a named query. DataError: a parameter is beyond 64 bits."""
         with self._lock:
             try:
-                return self._sqlite.execute(self._queries[query], parameters).fetchall()
+                return self._execute(self._queries[query], parameters).fetchall()
             except sqlite3.ProgrammingError as error:
                 raise InternalError(f"the catalog was used wrongly: {error}") from error
             except OverflowError as error:
@@ -88,7 +90,7 @@ class Catalog:
         with self._lock:
             self._check_there()
             try:
-                self._sqlite.execute("BEGIN IMMEDIATE")
+                self._execute("BEGIN IMMEDIATE")
                 yield Writer(self._sqlite, self._queries)
             except BaseException as error:
                 self._roll_back(error)
@@ -101,6 +103,17 @@ class Catalog:
                 self._roll_back(error)
                 is_whole = getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_FULL
                 raise CommitFailed(catalog_error(error, doing), is_whole) from error
+
+    def _execute(self, statement: str, parameters: Mapping[str, Any] | None = None) -> sqlite3.Cursor:
+        """Once more on a new connection, where the locks of this one are lost: what the system refuses to free once, SQLite holds for good."""
+        try:
+            return self._sqlite.execute(statement, parameters or {})
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_PROTOCOL or self._sqlite.in_transaction:
+                raise
+        self._sqlite.close()
+        self._sqlite, self._patience_ms = self._again(), None
+        return self._sqlite.execute(statement, parameters or {})
 
     def _check_there(self) -> None:
         """OperationalError if the path means another file by now, or none: SQLite would go on writing to one that nobody finds again."""

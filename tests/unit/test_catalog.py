@@ -171,3 +171,32 @@ def test_the_head_of_a_branch_is_one_read(catalog: Catalog) -> None:
     with pytest.raises(OperationalError, match="was dropped"):
         catalog.head(7)
     assert len(read) == 2
+
+
+class Lost:
+    """A connection whose locks are lost: SQLite says so of every statement from then on."""
+
+    in_transaction = False
+    closed = 0
+
+    def execute(self, statement: str, parameters: object = None) -> None:
+        error = sqlite3.OperationalError("locking protocol")
+        error.sqlite_errorcode = sqlite3.SQLITE_PROTOCOL
+        raise error
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def test_a_connection_that_lost_its_locks_is_replaced(tmp_path: Path) -> None:
+    """Seen where one fcntl that frees a lock failed: nothing of that session worked any more."""
+    with lakelite.connect(tmp_path / "lake", autocommit=True) as con:
+        con.execute("CREATE TABLE t (a INTEGER)")
+        catalog = con._session.lake.catalog
+        for statement in ("INSERT INTO t VALUES (1)", "SHOW TABLES", "CREATE TABLE u (a INTEGER)"):
+            catalog._sqlite.close()
+            catalog._sqlite = lost = Lost()
+            con.execute(statement)
+            assert lost.closed == 1
+        assert con.execute("SELECT * FROM t").fetchall() == [(1,)]
+        assert con.execute("CHECK LAKE").fetchall() == []
