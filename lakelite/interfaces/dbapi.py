@@ -71,9 +71,9 @@ def connect(
             session.confine()
         if branch != MAIN_BRANCH:
             session.use_branch(branch)
-        if preload and not read_only:
-            for library in ("pyarrow.compute", "pyroaring"):
-                importlib.import_module(library)
+        if preload:  # the words for errors too: a process that has no descriptor or disk left could not load them when it needs them
+            for module in ("lakelite.mapping.wording", *(() if read_only else ("pyarrow.compute", "pyroaring"))):
+                importlib.import_module(module)
     except BaseException:
         connection.close()
         raise
