@@ -26,6 +26,7 @@ import sqlglot
 
 import lakelite
 import lakelite.interfaces.dbapi
+import lakelite.mapping.wording
 from lakelite import steps
 from lakelite.catalog import opened
 from lakelite.catalog.queries import migrations

@@ -127,6 +127,9 @@ class Session:
             self.connection = con
         return self.connection
 
+    def rows(self) -> list[tuple[Any, ...]]:
+        return sorted(self.opened().execute("FROM t").fetchall())
+
     def outcome(self, sql: str) -> dict[str, Any]:
         """`error`: the class of what was raised, or None; `message`; `typed`: whether it is one that tells of the world, and not of a bug."""
         try:
@@ -141,8 +144,13 @@ def next_fails(tell: Callable[..., None], session: Session) -> bool:
     found = session.outcome(NEXT)
     tell("next", **found)
     if found["error"] is None:
-        first = session.outcome("FROM t")
-        tell("rows", typed=first["typed"], rows=sorted(session.opened().execute("FROM t").fetchall()))
+        typed = True
+        try:
+            rows = session.rows()
+        except Exception as error:
+            typed = isinstance(error, lakelite.OperationalError)
+            rows = session.rows()
+        tell("rows", typed=typed, rows=rows)
     return found["error"] is not None
 
 
