@@ -111,6 +111,7 @@ class Catalog:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_PROTOCOL or self._sqlite.in_transaction:
                 raise
+        self._check_there()  # where the file is gone, a new connection would make another one
         self._sqlite.close()
         self._sqlite, self._patience_ms = self._again(), None
         return self._sqlite.execute(statement, parameters or {})

@@ -200,3 +200,15 @@ def test_a_connection_that_lost_its_locks_is_replaced(tmp_path: Path) -> None:
             assert lost.closed == 1
         assert con.execute("SELECT * FROM t").fetchall() == [(1,)]
         assert con.execute("CHECK LAKE").fetchall() == []
+
+
+def test_it_is_not_replaced_by_one_to_a_new_file(tmp_path: Path) -> None:
+    """Where the catalog was removed meanwhile, nothing is made in its place."""
+    with lakelite.connect(tmp_path / "lake", autocommit=True) as con:
+        catalog = con._session.lake.catalog
+        catalog._sqlite.close()
+        catalog._sqlite = Lost()
+        catalog.path.unlink()
+        with pytest.raises(OperationalError, match="was removed or replaced"):
+            catalog.rows("settings")
+        assert not catalog.path.exists()
