@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
@@ -18,6 +19,7 @@ import duckdb
 
 from lakelite import branching, errors, landing, standalone
 from lakelite.batches import Batches
+from lakelite.endings import settle_at_exit
 from lakelite.errors import Error, InterfaceError, ProgrammingError
 from lakelite.lake import Lake
 from lakelite.language import statements as st
@@ -46,6 +48,7 @@ from lakelite.transaction.transaction import Transaction
 from lakelite.transaction.views import sound
 from lakelite.transfer import export, take_in
 
+SETTLING_S = 0.05
 _UNLIMITED = nullcontext()
 _LOST: tuple[Message, ...] = ((errors.Warning, "nothing was committed: the transaction was over when its COMMIT failed"),)
 _LEAVE_THE_BLOCK = "leave the block to commit what it did, or raise an exception in it to roll it back"
@@ -70,6 +73,7 @@ class Session:
         self._lost: tuple[Message, ...] = ()  # what a COMMIT is told behind one that failed
         self._is_confined = False
         self._exports = threading.RLock()
+        settle_at_exit(self)
 
     # Statements.
 
@@ -509,6 +513,13 @@ class Session:
     def query_progress(self) -> float | None:
         """How many percent of the running statement are done, from another thread; None where DuckDB cannot say."""
         return self.lake.engine.progress()
+
+    def settle(self, deadline: float) -> None:
+        """See `endings.Settled`: from now on the session is this thread's."""
+        for take in (self._exports.acquire, self._turns.keep):
+            while not take(timeout=SETTLING_S) and time.monotonic() < deadline:
+                if not self._closed:
+                    self.lake.engine.interrupt()
 
     def close(self) -> None:
         """Rolls back what is open and frees everything, also after an error, which is raised then. Again, or in a forked child: nothing happens."""

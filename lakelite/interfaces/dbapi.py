@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lakelite import errors
+from lakelite.endings import entering
 from lakelite.errors import InterfaceError
 from lakelite.interfaces.block import TransactionBlock
 from lakelite.interfaces.cursor import Cursor, Cursors
@@ -56,7 +57,7 @@ def connect(
     level_named(isolation)
     _check_arguments(author, branch, autocommit=autocommit, read_only=read_only, create=create, preload=preload, safe=safe, private=private)
     place = _text(path)
-    with opening():
+    with entering(), opening():
         is_made = create and fold(branch) == MAIN_BRANCH  # a new lake has no other one
         opened = open_lake(place, create=is_made, read_only=read_only, whole=safe, private=private)
         try:

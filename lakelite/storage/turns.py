@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from lakelite.endings import wait_for_ever
 from lakelite.errors import InterfaceError
 
 _OF_A_LIBRARY = threading._DummyThread  # Python's class for threads that it has not started
@@ -25,6 +26,8 @@ class Turns:
         self._reader: int | None = None  # the thread whose statement uses objects of its caller
         self._is_read = False
         self._refused = False
+        self._depth = 0
+        self._kept_by: int | None = None
 
     @contextmanager
     def taken(self, *, exports: bool = False) -> Iterator[None]:
@@ -34,12 +37,20 @@ class Turns:
         """
         if self._reader == threading.get_ident() and (self._is_read or not exports):
             raise self._refusal()
+        is_over = False
         try:
             with self._turn_of_a_library() if isinstance(threading.current_thread(), _OF_A_LIBRARY) else self._mutex:
-                yield
+                self._depth += 1
+                try:
+                    yield
+                finally:
+                    self._depth -= 1
+                    is_over = self._depth == 0 and self._kept_by not in (None, threading.get_ident())
         finally:
             with self._changed:
                 self._changed.notify_all()
+            if is_over:
+                wait_for_ever()
 
     @contextmanager
     def _turn_of_a_library(self) -> Iterator[None]:
@@ -57,6 +68,11 @@ class Turns:
     def _refusal(self) -> InterfaceError:
         self._refused = True
         return _waits_for_itself()
+
+    def keep(self, timeout: float) -> bool:
+        """Takes the turn for good, and who has it does not come back from it. False: it did not come within `timeout` seconds."""
+        self._kept_by = threading.get_ident()
+        return self._mutex.acquire(timeout=timeout)
 
     @contextmanager
     def statement(self) -> Iterator[None]:
