@@ -69,6 +69,7 @@ def test_a_copy_holds_all(con: lakelite.Connection, tmp_path: Path) -> None:
     assert con.execute("SELECT count(*) FROM t WHERE k = -2").fetchone() == (0,)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_while_others_write_compact_and_vacuum(lake: Any, tmp_path: Path) -> None:
     banking.found(lake)

@@ -12,6 +12,8 @@ from racing import flush, meeting
 
 import lakelite
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
