@@ -16,7 +16,7 @@ import itertools
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from lakelite import deletion
 from lakelite.deletion import DeletionVector
 from lakelite.errors import InternalError
 from lakelite.model import Fragment
+from lakelite.records import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

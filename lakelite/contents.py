@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lakelite import deletion
 from lakelite.deletion import DeletionVector
 from lakelite.model import MAIN_SCHEMA, Fragment, Schema, Table, fold
+from lakelite.records import dataclass
 
 if TYPE_CHECKING:
     from pyroaring import BitMap

@@ -12,11 +12,12 @@ import itertools
 import zlib
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from lakelite.errors import InternalError
 from lakelite.model import Fragment
+from lakelite.records import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

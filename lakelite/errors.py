@@ -19,10 +19,11 @@ This module owns the classes and how they are shown; what other libraries raise 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from lakelite.cells import width
+from lakelite.records import dataclass
 
 ConflictKind = Literal[
     "read changed", "row count changed", "error changed", "changed first", "schema changed", "table dropped", "external data",

@@ -6,10 +6,12 @@ Units: times are microseconds since 1970 in UTC (`_us`), sizes are bytes (`_byte
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date
 from decimal import Decimal
 from typing import Literal, get_args
+
+from lakelite.records import dataclass
 
 Storage = Literal["parquet", "inline"]
 Isolation = Literal["serializable", "write serializable", "snapshot"]

@@ -8,13 +8,13 @@ import string
 import sys
 import tempfile
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 
 from lakelite.catalog.opened import check_catalog, open_catalog
 from lakelite.catalog.store import Catalog
 from lakelite.errors import CannotOpen, OperationalError
 from lakelite.model import Limits
+from lakelite.records import dataclass
 from lakelite.storage import files
 from lakelite.storage.locks import CommitLock
 from lakelite.storage.place import NO_LAKE, check_place

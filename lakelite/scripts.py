@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from lakelite.errors import Error
 from lakelite.language.parse import parse_piece, split_script
 from lakelite.language.statements import Statement
 from lakelite.mapping.withheld import withhold
 from lakelite.parameters import Parameters, names_of, text_of
+from lakelite.records import dataclass
 from lakelite.results import Result
 
 

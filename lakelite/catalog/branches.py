@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from lakelite.catalog.store import Catalog, Writer
 from lakelite.model import Branch
+from lakelite.records import dataclass
 
 _COPIED = (
     "schema_lives", "table_lives", "table_names", "columns", "constraints", "views", "comments", "table_options", "partition_keys",

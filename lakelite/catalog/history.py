@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lakelite import deletion
 from lakelite.catalog.decoding import columns_by_table, file_column, grouped
 from lakelite.catalog.store import Catalog
 from lakelite.model import Column, Fragment, Table, fold
+from lakelite.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

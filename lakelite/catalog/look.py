@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +11,7 @@ from lakelite.catalog.store import Catalog
 from lakelite.catalog.system import VIEWS
 from lakelite.contents import Namespace
 from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Table, fold
+from lakelite.records import dataclass
 
 HISTORY_LIMIT = 1_000_000
 

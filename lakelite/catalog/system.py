@@ -7,9 +7,9 @@ others show a state: the one that a transaction sees. Times are in UTC.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from lakelite.model import RESERVED_SCHEMA
+from lakelite.records import dataclass
 
 METADATA = re.compile(r"\b(?:information_schema\b|(?:duckdb|pg|pragma|sqlite)_|(?:show|describe)\b)", re.IGNORECASE)
 """What a text has that may name DuckDB's metadata functions, or what stands on them."""

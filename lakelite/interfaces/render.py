@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, Protocol, TextIO
 
 from lakelite.cells import width
 from lakelite.interfaces import formats
 from lakelite.interfaces.values import as_json, broken, elide, is_numeric, plain, visible
+from lakelite.records import dataclass
 
 BATCH_ROWS = 1_000
 SAMPLE_ROWS = 10_000

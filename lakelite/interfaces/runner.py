@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, field
 from typing import Any, Protocol, TextIO
 
 from lakelite import errors
@@ -25,6 +25,7 @@ from lakelite.interfaces.progress import Meter
 from lakelite.interfaces.render import Row, Rows
 from lakelite.interfaces.values import broken, message
 from lakelite.mapping.system_errors import python_error
+from lakelite.records import dataclass
 
 DONE, FAILED, USAGE, CANNOT_OPEN, CONFLICT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 5, 130, 141
 CANCEL_AGAIN_S = 0.02  # what DuckDB is told between two of its statements is lost

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
+from lakelite.records import dataclass
 from lakelite.resources import folder
 
 STATEMENT, REFUSED, VIEW, SETTING, ERROR = "statement", "statement that is refused", "system view", "setting", "error"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from lakelite.language.texts import Name, Sql
+from lakelite.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

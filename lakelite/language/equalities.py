@@ -7,11 +7,11 @@ left out, also a text that cannot be parsed: fewer equalities rule out less. Nev
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakelite.language.conjuncts import parsed, terms
 from lakelite.model import fold
+from lakelite.records import dataclass
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -10,13 +10,14 @@ What is inside stays the user's text. Promises: an error with its place for what
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lakelite.errors import ProgrammingError
 from lakelite.language.reader import QUERY_HEADS, Reader
 from lakelite.language.source import splice
 from lakelite.language.statements import Name, SourceItem, Sources, Sql
 from lakelite.language.tokens import unquote
+from lakelite.records import dataclass
 
 JOINED = "_lake_joined"
 """What the rows of a join without an alias are called."""

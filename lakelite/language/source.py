@@ -7,13 +7,13 @@ its place. Promises: whatever is not replaced comes out as the user wrote it. Ne
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 
 from lakelite.cells import fitted
 from lakelite.errors import NotSupportedError, Position, ProgrammingError
 from lakelite.language.statements import Hole, Sql
 from lakelite.language.tokens import STATEMENT_BYTES, Piece, Token, is_number, unquote
 from lakelite.mapping.keywords import misplaced
+from lakelite.records import dataclass
 
 NESTING = 800
 MOST_PARAMETERS = 65_535

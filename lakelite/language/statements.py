@@ -4,8 +4,6 @@ by kind in modules of their own, are names of this one, too: the rest of lakelit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from lakelite.language.branch_statements import MergeBranch as MergeBranch
 from lakelite.language.branch_statements import OfBranches as OfBranches
 from lakelite.language.branch_statements import ShowBranches as ShowBranches
@@ -46,6 +44,7 @@ from lakelite.language.texts import Name as Name
 from lakelite.language.texts import Sql as Sql
 from lakelite.language.texts import TableChanges as TableChanges
 from lakelite.language.texts import TimeTravel as TimeTravel
+from lakelite.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

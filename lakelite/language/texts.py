@@ -6,8 +6,9 @@ time travel clause stands. Parameters are already normalised to DuckDB's `$1` / 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from lakelite.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,13 @@ import os
 import shutil
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from lakelite.catalog.store import Catalog
 from lakelite.errors import OperationalError
 from lakelite.mapping.system_errors import file_error
 from lakelite.model import Fragment
+from lakelite.records import dataclass
 from lakelite.storage import files
 from lakelite.storage.files import LakePaths
 from lakelite.storage.leases import SessionLease

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lakelite import composition, deletion
@@ -24,6 +24,7 @@ from lakelite.maintenance import zorder
 from lakelite.maintenance.bins import Bin, live_rows, output_rows
 from lakelite.mapping.names import did_you_mean, listed
 from lakelite.model import Conjunct, PartitionKey, Table, fold, quote
+from lakelite.records import dataclass
 from lakelite.storage import fragment as fragments
 from lakelite.storage import partitions
 from lakelite.storage.fragment import Staged

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import duckdb
 
 from lakelite.errors import Error
 from lakelite.mapping.engine_errors import engine_error
 from lakelite.model import Statistics
+from lakelite.records import dataclass
 from lakelite.storage.files import DataFile
 
 RESTORE = "restore the lake from a copy"

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lakelite.catalog import branches
 from lakelite.catalog.store import Catalog
 from lakelite.model import MAIN_BRANCH_ID, Table
+from lakelite.records import dataclass
 from lakelite.storage import files, leases
 from lakelite.storage.files import LakePaths
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from lakelite.records import dataclass
 
 NEAR, NEAR_IF_SHORT = 0.7, 0.65  # of difflib's ratio
 SHORT = 4  # characters

@@ -7,10 +7,10 @@ value was put into a cast. Promises: a place is given only where it is sure; a w
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from lakelite.cells import width
 from lakelite.errors import Position
+from lakelite.records import dataclass
 
 _QUOTED_LINE = re.compile(r"\n\nLINE (\d+): (.*)\n( *)\^[\^~]*[^\n]*\s*\Z", re.DOTALL)
 _BEFORE_ITEM = re.compile(r"(?:,|\bSELECT|\bDISTINCT)\s*\Z", re.IGNORECASE)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from lakelite.mapping.clauses import blanked
 from lakelite.mapping.keywords import is_known
+from lakelite.records import dataclass
 
 _WORD = r"(?:\w+|\"[^\"]*\")"
 _SOURCE = re.compile(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import duckdb
 
 from lakelite.errors import DatabaseError, Position
 from lakelite.mapping.names import Names
+from lakelite.records import dataclass
 
 _TYPES = {
     "INT8": "TINYINT", "INT16": "SMALLINT", "INT32": "INTEGER", "INT64": "BIGINT", "INT128": "HUGEINT", "UINT8": "UTINYINT", "UINT16": "USMALLINT",

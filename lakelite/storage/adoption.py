@@ -7,7 +7,6 @@ never the file under its first name.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from lakelite.errors import NotSupportedError, ProgrammingError
 from lakelite.mapping.engine_errors import foreign_file_error
 from lakelite.mapping.names import did_you_mean
 from lakelite.model import Column, Field, FileColumn, Fragment, Statistics, Table, fold, literal, quote
+from lakelite.records import dataclass
 from lakelite.storage import files, type_text, types
 from lakelite.storage.engine import Engine
 from lakelite.storage.fragment import Place, Staged

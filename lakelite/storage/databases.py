@@ -9,13 +9,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakelite.errors import DataError, OperationalError
 from lakelite.mapping.ours import mapped
 from lakelite.model import literal, quote
+from lakelite.records import dataclass
 from lakelite.storage import left_out, type_text
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ names, values of the one are read as values of the other: a field that came is N
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lakelite.model import Column, Field, fold, literal
+from lakelite.records import dataclass
 from lakelite.storage.type_text import Type, map_of, read, sequence, struct
 from lakelite.storage.widening import is_widening
 

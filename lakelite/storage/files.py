@@ -24,12 +24,12 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from lakelite.errors import InternalError, OperationalError
 from lakelite.mapping.system_errors import os_error
+from lakelite.records import dataclass
 from lakelite.storage.regular import open_regular
 
 if sys.platform != "win32":

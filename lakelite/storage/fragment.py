@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lakelite.mapping.engine_errors import NOT_NULL_MARK
 from lakelite.model import ROW_ID_COLUMN, ROW_ID_FIELD, Column, Field, Fragment, Limits, Table, literal, quote
+from lakelite.records import dataclass
 from lakelite.storage import files, statistics, types
 from lakelite.storage.engine import Engine
 from lakelite.storage.scan import ROW_ID_STORED, renamed

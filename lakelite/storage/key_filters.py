@@ -16,10 +16,10 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from lakelite.model import Fragment
+from lakelite.records import dataclass
 from lakelite.storage import fingerprints
 from lakelite.storage.files import LakePaths, filters_file_name
 from lakelite.storage.fingerprints import Fingerprints

@@ -14,11 +14,11 @@ import sys
 import threading
 from collections import Counter, deque
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from lakelite.errors import InterfaceError, OperationalError
 from lakelite.mapping.system_errors import os_error
+from lakelite.records import dataclass
 from lakelite.storage.files import SESSION_ID, LakePaths
 from lakelite.storage.locks import close_descriptor, free_descriptor, open_descriptor, refuse_fork
 

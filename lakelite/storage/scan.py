@@ -8,11 +8,12 @@ fragment, whose cost does not grow with their number (measured, see ARCHITECTURE
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from lakelite.contents import TableState
 from lakelite.model import ROW_ID_COLUMN, ROW_ID_FIELD, Column, Field, FileColumn, Fragment, Table, fold, literal, quote
+from lakelite.records import dataclass
 from lakelite.storage import by_name, types
 
 LISTED_POSITIONS = 256  # up to so many deleted positions of a scan are listed

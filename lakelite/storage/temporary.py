@@ -11,12 +11,13 @@ import itertools
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import duckdb
 
 from lakelite.model import MAIN_SCHEMA, fold, literal, quote
+from lakelite.records import dataclass
 
 TEMP_SCHEMA = "temp"
 _SCHEMAS = frozenset({None, MAIN_SCHEMA, TEMP_SCHEMA})

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
 from lakelite.errors import NotSupportedError
 from lakelite.model import quote
+from lakelite.records import dataclass
 
 MAX_NESTING = 20  # read_parquet's `schema` costs the cube of it to plan: 80 ms at 20 levels, seconds at 64
 

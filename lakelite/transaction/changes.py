@@ -7,13 +7,14 @@ from the same function, so that both are the same thing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal
 
 from lakelite import deletion
 from lakelite.composition import Composition
 from lakelite.contents import Namespace, TableState
 from lakelite.model import Schema, Table
+from lakelite.records import dataclass
 from lakelite.storage.fragment import Staged
 
 if TYPE_CHECKING:

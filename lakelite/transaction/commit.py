@@ -13,7 +13,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from lakelite import steps
 from lakelite.catalog.opened import open_catalog
@@ -21,6 +21,7 @@ from lakelite.catalog.store import Catalog, CommitFailed
 from lakelite.contents import Clutter, TableState
 from lakelite.errors import CommitUnknown, Error
 from lakelite.language.tokens import without_leading_comments
+from lakelite.records import dataclass
 from lakelite.storage import fragment as fragments
 from lakelite.transaction.changes import ChangeSet, Work
 from lakelite.transaction.publish import Published, Record, publish

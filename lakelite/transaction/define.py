@@ -9,7 +9,7 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from lakelite.contents import TableState
@@ -18,6 +18,7 @@ from lakelite.language import constraints as constraint_names
 from lakelite.language import statements as st
 from lakelite.language.tokens import lex
 from lakelite.model import MAIN_SCHEMA, ROW_ID_COLUMN, Column, Constraint, ConstraintKind, Field, Schema, Table, fold, quote
+from lakelite.records import dataclass
 from lakelite.storage import fragment as fragments
 from lakelite.storage import types
 from lakelite.storage.engine import INTERNAL, Engine

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from lakelite.errors import Position, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.mapping.names import did_you_mean, listed
 from lakelite.model import MAIN_BRANCH_ID, MAIN_SCHEMA, RESERVED_SCHEMA, Branch, Limits, Table, fold
+from lakelite.records import dataclass
 from lakelite.storage import fragment as fragments
 from lakelite.storage.engine import INTERNAL, NAMELESS, Engine
 from lakelite.storage.files import LakePaths, data_file_name

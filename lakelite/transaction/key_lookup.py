@@ -7,13 +7,13 @@ are written or moved, and else when so many keys are looked up that the file wou
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from lakelite.contents import TableState
 from lakelite.model import Constraint, Fragment, Table, decimal_of, fold, quote
+from lakelite.records import dataclass
 from lakelite.storage import arrays, fingerprints, types
 from lakelite.storage.fingerprints import Fingerprints
 from lakelite.storage.key_filters import FILTERED_ROWS

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -22,6 +21,7 @@ from lakelite.language.parse import mentions
 from lakelite.language.tokens import lex, unquote
 from lakelite.mapping.names import did_you_mean, listed
 from lakelite.model import DATABASE, ROW_ID_FIELD, Column, Conjunct, Fragment, Table, fold, quote
+from lakelite.records import dataclass
 from lakelite.storage import arrays
 from lakelite.storage import fragment as fragments
 from lakelite.storage.scan import Addressed

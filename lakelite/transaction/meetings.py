@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any, cast, get_args
 
 from lakelite.contents import Namespace
 from lakelite.model import Isolation, fold
+from lakelite.records import dataclass
 from lakelite.transaction.binding import demands_more, fills_late, is_replaced, lost
 from lakelite.transaction.changes import ChangeSet
 from lakelite.transaction.rules import Mine, Rule, Theirs, for_keys, redefining, rule

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from lakelite.errors import IntegrityError, NotSupportedError, Position, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.model import ROW_ID_FIELD, Column, Fragment, Table, fold, quote
+from lakelite.records import dataclass
 from lakelite.storage import fragment as fragments
 from lakelite.storage.relations import relation
 from lakelite.storage.scan import Addressed

@@ -9,12 +9,12 @@ and the next merge of that branch uses it where the row has these still.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 from lakelite.errors import Conflict, DataError, NotSupportedError, Position, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.mapping.names import listed
 from lakelite.model import RESERVED_SCHEMA, Branch, Table, fold, quote
+from lakelite.records import dataclass
 from lakelite.transaction import changes as ch
 from lakelite.transaction import merge_keys, merge_rows, source
 from lakelite.transaction.execution import Call, Execution

@@ -7,11 +7,12 @@ place of one of theirs (another type, CREATE OR REPLACE, RESTORE): then rows go 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeVar
 
 from lakelite.language.constraints import with_ids
 from lakelite.model import Column, Field, Table, fold
+from lakelite.records import dataclass
 from lakelite.storage.fields import dropped_fields, is_descendant
 from lakelite.storage.widening import is_widening
 

@@ -10,13 +10,14 @@ Rows are known by their ids, which all branches share, and compared by their val
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from lakelite import deletion
 from lakelite.composition import Unplaced
 from lakelite.contents import TableState
 from lakelite.model import Column, Table, literal, quote
+from lakelite.records import dataclass
 from lakelite.storage import arrays, fields
 from lakelite.storage.scan import Addressed
 from lakelite.transaction import row_ids

@@ -8,7 +8,7 @@ A condition that would have failed on a row that is not read fails no more: noth
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -18,6 +18,7 @@ from lakelite.language import statements as st
 from lakelite.language.equalities import Side, equalities
 from lakelite.language.repeatable import dotted, repeats
 from lakelite.model import DATABASE, MAIN_SCHEMA, Column, Constraint, Fragment, fold, quote
+from lakelite.records import dataclass
 from lakelite.storage.relations import relation
 from lakelite.storage.statistics import INTEGERS, holding_any
 from lakelite.transaction import changes as ch

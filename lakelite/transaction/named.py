@@ -7,12 +7,12 @@ Past states are neither: they stay what they are, whatever files they lie in.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from lakelite.contents import Namespace
 from lakelite.language.parse import mentions
 from lakelite.language.tokens import lex, unquote
 from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA, Table, fold
+from lakelite.records import dataclass
 from lakelite.storage.engine import Engine
 from lakelite.storage.past import PREFIX
 from lakelite.storage.temporary import NOTHING, Temporaries, Temporary

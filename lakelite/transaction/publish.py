@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from lakelite import composition, deletion
@@ -19,6 +18,7 @@ from lakelite.composition import Composition
 from lakelite.contents import Clutter, TableState
 from lakelite.errors import InternalError
 from lakelite.model import Column, Field, Table
+from lakelite.records import dataclass
 from lakelite.storage.fragment import Staged
 from lakelite.transaction.changes import ChangeSet, TableChange
 from lakelite.transaction.resolve import Resolution

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakelite import deletion
@@ -19,6 +19,7 @@ from lakelite.composition import Composition, Unplaced
 from lakelite.contents import TableState
 from lakelite.deletion import DeletionVector
 from lakelite.language import statements as st
+from lakelite.records import dataclass
 from lakelite.transaction import changes as ch
 from lakelite.transaction import constraints, keys, match, row_ids
 from lakelite.transaction.delta import Delta

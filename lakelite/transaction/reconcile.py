@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from lakelite import deletion, steps
 from lakelite.catalog.store import Catalog
@@ -19,6 +19,7 @@ from lakelite.language import statements as st
 from lakelite.language.parse import mentions
 from lakelite.language.reads import names_read
 from lakelite.language.tokens import without_leading_comments
+from lakelite.records import dataclass
 from lakelite.transaction import keys, resolve
 from lakelite.transaction.binding import names_at
 from lakelite.transaction.changes import REDEFINING, Work

@@ -5,12 +5,12 @@ out, and both of what a ROLLBACK TO took back. Values only.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from lakelite.language import statements as st
 from lakelite.language.parse import mentions
 from lakelite.model import Table, fold
+from lakelite.records import dataclass
 from lakelite.storage.fragment import Staged
 from lakelite.storage.saved import SavedRows
 from lakelite.storage.temporary import NOTHING, Temporaries

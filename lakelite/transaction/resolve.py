@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from lakelite.contents import Namespace
 from lakelite.errors import Conflict
+from lakelite.records import dataclass
 from lakelite.transaction.binding import lost
 from lakelite.transaction.conflicts import against_replay, conflict, missing, name_of
 from lakelite.transaction.meetings import Candidate, Meeting, Winner, bound_names, meetings

@@ -7,12 +7,12 @@ A name may be used again: the newest savepoint of a name is the one that is mean
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lakelite.errors import Position, ProgrammingError
 from lakelite.language import statements as st
 from lakelite.mapping.names import did_you_mean
 from lakelite.model import fold
+from lakelite.records import dataclass
 from lakelite.storage.temporary import Temporaries
 from lakelite.transaction.changes import Work
 from lakelite.transaction.execution import Call

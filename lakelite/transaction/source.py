@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -21,6 +20,7 @@ from lakelite.language.tokens import lex, unquote
 from lakelite.language.values import DEFAULT, NOT_PLAIN, Cells, constant, renamed_parameters
 from lakelite.mapping.names import did_you_mean, listed
 from lakelite.model import Column, Table, fold, literal, quote
+from lakelite.records import dataclass
 from lakelite.storage.engine import INTERNAL
 from lakelite.storage.foreign import can_be_read_again
 from lakelite.storage.fragment import stored_value

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from lakelite.errors import NotSupportedError, Position, ProgrammingError
@@ -19,6 +19,7 @@ from lakelite.mapping.names import did_you_mean
 from lakelite.mapping.sets import of_set
 from lakelite.mapping.world_wording import HANDED_OVER
 from lakelite.model import MAIN_SCHEMA, fold, quote
+from lakelite.records import dataclass
 from lakelite.storage.temporary import TEMP_SCHEMA, Temporaries, Temporary
 from lakelite.transaction import adopt, source
 from lakelite.transaction import changes as ch

@@ -7,7 +7,7 @@ counts. DuckDB binds the statement on an empty copy of the table, so that what i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakelite import deletion
@@ -15,6 +15,7 @@ from lakelite.contents import TableState
 from lakelite.errors import IntegrityError, NotSupportedError
 from lakelite.language import statements as st
 from lakelite.model import Constraint, Table, fold, quote
+from lakelite.records import dataclass
 from lakelite.storage import fragment as fragments
 from lakelite.storage.relations import relation
 from lakelite.transaction import changes as ch

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NoReturn
 
@@ -22,6 +21,7 @@ from lakelite.language import statements as st
 from lakelite.mapping.engine_errors import engine_error
 from lakelite.mapping.names import did_you_mean, listed
 from lakelite.model import Branch, Table, fold
+from lakelite.records import dataclass
 from lakelite.transaction.execution import Call, Execution
 from lakelite.transaction.view import LakeView, check_kept, check_version
 

@@ -8,7 +8,7 @@ what that reads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 import duckdb
@@ -21,6 +21,7 @@ from lakelite.language.parse import parse_view
 from lakelite.language.tokens import shown_name
 from lakelite.mapping.engine_errors import engine_error
 from lakelite.model import MAIN_SCHEMA, Column, Field, Table, fold, quote
+from lakelite.records import dataclass
 from lakelite.storage.temporary import Temporary
 from lakelite.transaction import changes as ch
 from lakelite.transaction import row_changes, versions

@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lakelite.errors import ProgrammingError
+from lakelite.records import dataclass
 
 if TYPE_CHECKING:
     from lakelite.interfaces.render import Row

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lakelite.interfaces.commands.command import Asking, Command, Held, steady, table_of, tables, written
+from lakelite.records import dataclass
 
 if TYPE_CHECKING:
     from lakelite.interfaces.render import Rows

@@ -6,7 +6,8 @@ Pure functions. Never looks into a statement but to see where it ends.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from lakelite.records import dataclass
 
 _LINE = re.compile(r"^[ \t]*[.\\].*$", re.MULTILINE)
 

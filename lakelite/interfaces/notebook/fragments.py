@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lakelite.interfaces.commands.command import Asking, steady
 from lakelite.interfaces.commands.look import existing, of_table
 from lakelite.interfaces.notebook.html import counted
 from lakelite.interfaces.notebook.svg import Picture, drawing, element, label, title
+from lakelite.records import dataclass
 
 MOST_BARS = 60
 BAR_PX, ROW_PX, TOP_PX, LEFT_PX, TEXT_PX = 360, 24, 34, 70, 460

@@ -6,7 +6,6 @@ A version that was carried past others has a second ring; a line to what MERGE B
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
@@ -15,6 +14,7 @@ from lakelite.interfaces.commands.command import Asking, steady
 from lakelite.interfaces.notebook.html import counted
 from lakelite.interfaces.notebook.svg import Picture, drawing, element, label, title, words
 from lakelite.interfaces.values import elide, visible
+from lakelite.records import dataclass
 
 ROW_PX, LANE_PX, TOP_PX, LEFT_PX, TEXT_PX = 40, 20, 24, 16, 760
 MOST_VERSIONS = 1_000

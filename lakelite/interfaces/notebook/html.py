@@ -7,13 +7,13 @@ text and lines have the colour of the page, dark or light. What is left out is s
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from lakelite.interfaces.notebook.kept import Columns
 from lakelite.interfaces.render import Ends, Row, type_title
 from lakelite.interfaces.values import is_numeric, plain, visible
+from lakelite.records import dataclass
 
 SHOWN_COLUMNS = 30
 SHOWN_CHARACTERS = 100

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,6 +15,7 @@ from lakelite.batches import uncomplaining
 from lakelite.interfaces.exchange import exact_table
 from lakelite.interfaces.render import Ends, Row
 from lakelite.model import literal
+from lakelite.records import dataclass
 from lakelite.results import Result
 from lakelite.storage import held
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from keyword import iskeyword
 
 from lakelite.errors import ProgrammingError
 from lakelite.interfaces.repl.words import STATEMENTS
 from lakelite.language.tokens import folded
 from lakelite.mapping.names import did_you_mean
+from lakelite.records import dataclass
 
 NEWEST = "newest"
 TEMPORARY = ":memory:"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import shutil
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakelite import results
@@ -14,6 +13,7 @@ from lakelite.interfaces.notebook.html import Shown, page
 from lakelite.interfaces.notebook.kept import Columns, Kept
 from lakelite.interfaces.render import Ends, Style, is_text, show_ends
 from lakelite.interfaces.values import message, visible
+from lakelite.records import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa

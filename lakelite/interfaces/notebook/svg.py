@@ -5,10 +5,10 @@ Promises: every text is escaped, and lines and text have the colour of the page 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from html import escape
 
 from lakelite.interfaces.values import visible
+from lakelite.records import dataclass
 
 FONT_PX = 13
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakelite.errors import InterfaceError, ProgrammingError
@@ -27,6 +26,7 @@ from lakelite.interfaces.scope import Given
 from lakelite.language.parse import last_operation
 from lakelite.language.statements import may_give_rows
 from lakelite.language.tokens import split_script
+from lakelite.records import dataclass
 
 if TYPE_CHECKING:
     from lakelite.interfaces.dbapi import Connection, Cursor

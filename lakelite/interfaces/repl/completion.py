@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
@@ -19,6 +18,7 @@ from lakelite.interfaces.repl.words import KEYWORDS, STATEMENTS, TYPES
 from lakelite.interfaces.values import visible
 from lakelite.language.tokens import folded, shown_name, unquote
 from lakelite.model import MAIN_SCHEMA, RESERVED_SCHEMA
+from lakelite.records import dataclass
 
 MOST_FILES = 500
 FILE, DIRECTORY = "file", "directory"

@@ -6,9 +6,9 @@ Pure functions over the lexer's tokens; a text that is not finished, or wrong, i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from lakelite.language.tokens import Token, folded, lex, unquote
+from lakelite.records import dataclass
 
 RELATION_HEADS = frozenset("FROM JOIN INTO UPDATE TABLE DESCRIBE DESC TRUNCATE OPTIMIZE SUMMARIZE USING HISTORY".split())
 CLAUSES = RELATION_HEADS | frozenset("SELECT WHERE ON SET BY HAVING QUALIFY VALUES RETURNING LIMIT SCHEMA SHOW RESET AS WHEN THEN TO".split())

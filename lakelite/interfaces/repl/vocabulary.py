@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from lakelite.errors import Error
 from lakelite.interfaces.runner import Connection
 from lakelite.language.tokens import folded
+from lakelite.records import dataclass
 
 VERSIONS = 200
 _FUNCTIONS = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_name ~ '^[a-z]' ORDER BY 1"
