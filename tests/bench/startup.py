@@ -9,6 +9,8 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pexpect
@@ -19,10 +21,10 @@ def main() -> None:
     def run(*arguments: str) -> None:
         subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
 
-    def prompt(directory: str) -> None:
+    def prompt(directory: str) -> Callable[[], None]:
         session = pexpect.spawn(sys.executable, ["-m", "lakelite", "x.lake"], cwd=directory, env={**os.environ, **environment}, encoding="utf-8")
         session.expect(r"x>\x1b")
-        session.close(force=True)
+        return partial(session.close, force=True)  # pexpect sleeps 0.1 s in it
 
     directory = tempfile.mkdtemp()
     environment = {"TERM": "xterm", "XDG_STATE_HOME": directory, "XDG_CONFIG_HOME": directory, "PYTHONPATH": str(Path(__file__).parents[2])}
