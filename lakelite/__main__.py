@@ -26,7 +26,7 @@ without -c and -f, statements are read from standard input, with a prompt on a t
 `lakelite demo [DIR]` loads a lake with real flights and shows two transactions that meet
 `lakelite -c ".help"` lists the commands and statements, `lakelite -c ".help update"` explains one of them, a setting, a view or an error
 
-exit codes: 0 done, 1 a statement failed, 2 usage, 3 the lake cannot be opened, 5 transaction conflict, 130 interrupted
+exit codes: 0 done, 1 a statement failed, or CHECK LAKE found errors, 2 usage, 3 the lake cannot be opened, 5 conflict, 130 interrupted
 -c and -f stop at the first error; standard input goes on (but with --bail) and ends with the code of the first
 json: an array per result with exact numbers; NaN and infinities are strings. csv: NULL is nothing, empty text is "\""""
 

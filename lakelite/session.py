@@ -169,9 +169,9 @@ class Session:
             case st.Begin():
                 return self._begin(operation)
             case st.Commit():
-                return self.commit()
+                return self._ended(self.commit, "COMMIT")
             case st.Rollback():
-                return self.rollback()
+                return self._ended(self.rollback, "ROLLBACK")
             case st.ExplainCommit():
                 return standalone.explain_commit(self.lake, self._tx)
             case st.Savepoint() | st.Release() | st.RollbackTo():
@@ -276,6 +276,14 @@ class Session:
         """Undoes the open transaction; without one nothing happens."""
         with self._ending("ROLLBACK"):
             return self._roll_back()
+
+    def _ended(self, end: Callable[[], Result], what: str) -> Result:
+        """COMMIT or ROLLBACK as a statement, of which somebody who forgot BEGIN should hear. (PEP 249's calls are silent.)"""
+        is_idle = self.autocommit and self._tx is None
+        result = end()
+        if is_idle and not result.messages:
+            result.messages.append((errors.Warning, f"no transaction was open: {what} did nothing"))
+        return result
 
     @contextmanager
     def _ending(self, what: str) -> Iterator[None]:

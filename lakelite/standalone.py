@@ -171,7 +171,7 @@ def explain_commit(lake: Lake, tx: Transaction | None) -> Result:
 
 
 def _check_lake(lake: Lake, *, repair: bool) -> Result:
-    """CHECK LAKE [REPAIR]; one row per finding, none for a sound lake."""
+    """CHECK LAKE [REPAIR]; one row per finding, none for a sound lake. That there are errors is a message, by which a command line ends with 1."""
     mend: Callable[[Iterable[Finding]], Iterable[Finding]] = partial(repaired, lake.catalog, lake.paths, lake.locked) if repair else iter
     found = list(mend(check.damage(lake.catalog)))
     if any(finding.severity == "error" for finding in found):
@@ -180,7 +180,10 @@ def _check_lake(lake: Lake, *, repair: bool) -> Result:
         found += _found(lake, mend)
     else:
         found += check.contradictions(lake.catalog)
-    return Result(tuple((name, "VARCHAR") for name in check.COLUMNS), rows=[(f.severity, f.object, f.finding, f.what_to_do) for f in found])
+    wrong = sum(finding.severity == "error" for finding in found)
+    messages: list[Message] = [(errors.DatabaseError, f"CHECK LAKE found {wrong} error{'' if wrong == 1 else 's'}")] if wrong else []
+    rows = [(f.severity, f.object, f.finding, f.what_to_do) for f in found]
+    return Result(tuple((name, "VARCHAR") for name in check.COLUMNS), rows=rows, messages=messages)
 
 
 def _found(lake: Lake, mend: Callable[[Iterable[Finding]], Iterable[Finding]]) -> list[Finding]:

@@ -15,7 +15,7 @@ from lakelite.catalog.decoding import Row
 from lakelite.catalog.queries import migrations
 from lakelite.catalog.store import Catalog
 from lakelite.errors import CannotOpen
-from lakelite.mapping.catalog_errors import cannot_open
+from lakelite.mapping.catalog_errors import cannot_open, found_damaged
 from lakelite.model import MAIN_BRANCH_ID
 
 APPLICATION_ID = 0x4C4B4C54  # "LKLT"
@@ -129,7 +129,7 @@ def _check_pages(connection: sqlite3.Connection, path: Path, *, whole: bool = Fa
         return
     damage = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if damage != "ok":
-        raise CannotOpen(f"the catalog {path} is damaged: {damage}", hint="restore the lake from a copy")
+        raise found_damaged(path, damage)
 
 
 @cache

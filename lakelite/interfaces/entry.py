@@ -57,6 +57,6 @@ def prompt(connection: Any, lake: str | None) -> str:
     return f"{elide(visible(place), NAME_CELLS)}{at}{'*' if connection.in_transaction else ''}> "
 
 
-def continuation(first: str) -> str:
-    """The prompt of the following lines, which end where the first one ends."""
-    return "...> "[-width(first) :].rjust(width(first))
+def continuation(first: str, opened: str = "") -> str:
+    """The prompt of a following line, which ends where the first one ends. `opened`: the bracket or quote that is still open there."""
+    return f"..{opened or '.'}> "[-width(first) :].rjust(width(first))

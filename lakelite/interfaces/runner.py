@@ -81,6 +81,7 @@ class Runner:
     draft: str | None = None
     meter: Meter | None = None
     display: Display = field(init=False)
+    _found: int = field(init=False, default=DONE)
 
     def __post_init__(self, mode: str) -> None:
         self.display = Display(self.out, mode)
@@ -97,7 +98,7 @@ class Runner:
         self, statements: Iterator[Cursor], commands: Sequence[tuple[int, str]] = (), *, keep_going: bool = False, file: str | None = None
     ) -> int:
         """As `run`, for statements that run when they are asked for. `commands`: each with how many statements are to run before it."""
-        code = DONE
+        code = self._found = DONE
         ran, left = 0, deque(commands)
         while not self.has_left:
             stop = threading.Event()
@@ -110,7 +111,7 @@ class Runner:
                     continue
                 ran += 1
                 if not self.supervise(lambda: self._step(statements, stop), stop):  # noqa: B023  (done before the next turn)
-                    return code
+                    return code or self._found
             except KeyboardInterrupt:
                 self.note("interrupted")
                 return INTERRUPTED
@@ -124,7 +125,7 @@ class Runner:
                 code = code or this
                 if not keep_going or not isinstance(error, errors.Error):
                     return code
-        return code
+        return code or self._found
 
     def _step(self, statements: Iterator[Cursor], stop: threading.Event) -> bool:
         """Run the next statement and print its result; False: there was none left."""
@@ -137,7 +138,11 @@ class Runner:
         if self.meter is not None:
             self.meter.end()
         for kind, text in cursor.messages:
-            self.note(f"{'warning' if issubclass(kind, errors.Warning) else 'note'}: {text}")
+            if issubclass(kind, errors.Error):  # found by a statement that did what it was to do
+                self._found = FAILED
+                say(f"error: {text}", self.err)
+            else:
+                self.note(f"{'warning' if issubclass(kind, errors.Warning) else 'note'}: {text}")
         if self.verbose:
             self.note(what_it_did(cursor, count) + (f", {(time.perf_counter() - begin) * 1000:,.0f} ms" if self.timer else ""))
         return True

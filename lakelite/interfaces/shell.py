@@ -102,7 +102,7 @@ class PlainReader:
         if text:
             _say(f"{prompt}{text}\n")
         while not text or not is_whole(text):
-            line = self._line(continuation(prompt) if text else prompt)
+            line = self._line(_next_prompt(prompt, text))
             text = f"{text}\n{line}" if text else line.strip() and line
         return text
 
@@ -111,6 +111,12 @@ class PlainReader:
             return input(prompt)
         _say(prompt)  # input() would print the prompt between the results
         return input()
+
+
+def _next_prompt(first: str, text: str) -> str:
+    from lakelite.language.tokens import left_open
+
+    return continuation(first, left_open(f"{text}\n")[-1]) if text else first
 
 
 def _say(text: str) -> None:

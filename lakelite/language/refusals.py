@@ -17,6 +17,7 @@ BY_FIRST_WORDS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("FORCE", "CHECKPOINT"), "FORCE CHECKPOINT", "COMMIT makes a transaction durable; nothing else is needed"),
     (("ANALYZE",), "ANALYZE", "statistics are written with each fragment; nothing else is needed"),
     (("REINDEX",), "REINDEX", "a lake has no indexes"),
+    (("UNDROP",), "UNDROP", "SHOW CREATE TABLE t AT (VERSION => 3) defines it again, INSERT INTO t FROM t AT (VERSION => 3) takes its rows"),
     (("LOCK",), "LOCK", "transactions need no locks: begin one, and run it again if its COMMIT is a conflict"),
     (("GRANT",), "GRANT", "the permissions of the lake's directory decide who may read and write"),
     (("REVOKE",), "REVOKE", "the permissions of the lake's directory decide who may read and write"),

@@ -130,6 +130,33 @@ def is_complete(text: str) -> bool:
     return last == ";" and depth == 0
 
 
+@lru_cache(maxsize=8)
+def left_open(text: str) -> tuple[str, ...]:
+    """For each line of `text` but the first, what is open where it begins: a bracket, a quote, `$` or, of a comment, `*`; else ""."""
+    found: list[str] = []
+    brackets: list[str] = []
+    breaks = (place.start() for place in re.finditer("\n", text))
+    place = next(breaks, None)
+    for token in lex(text):
+        while place is not None and place < token.end:
+            found.append(_quote_of(text, token) if place >= token.start else "".join(brackets[-1:]))
+            place = next(breaks, None)
+        if token.kind == "op" and token.word in "([{":
+            brackets.append(token.word)
+        elif token.kind == "op" and token.word in ")]}":
+            del brackets[-1:]
+    while place is not None:
+        found.append("".join(brackets[-1:]))
+        place = next(breaks, None)
+    return tuple(found)
+
+
+def _quote_of(text: str, token: Token) -> str:
+    if token.word == "comment":
+        return "*"
+    return next((mark for mark in text[token.start : token.start + 2] if mark in "'\"`$"), "")
+
+
 def is_number(name: str) -> bool:
     """Whether the name of a parameter is its number."""
     return name.isascii() and name.isdigit()

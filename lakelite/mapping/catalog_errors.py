@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 
 from lakelite.errors import CannotOpen, DatabaseError, DataError, InternalError, OperationalError
@@ -29,6 +30,7 @@ _KINDS: dict[int, tuple[type[DatabaseError], str, str]] = {
     sqlite3.SQLITE_TOOBIG: (DataError, "a value is too large for the catalog", "it holds texts and rows of up to 1 GB: write it to a file instead"),
 }
 _FOR_GOOD = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_UNREAD = re.compile(r"\berror code=(\d+)")
 _SPOKEN_FOR = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_NOMEM}
 
 
@@ -48,6 +50,14 @@ def cannot_open(error: sqlite3.Error, path: object, what: str) -> CannotOpen:
     """The same where the lake is being opened: `what` is "opened" or "used"."""
     known = _KINDS.get(_primary(error))
     return CannotOpen(f"the catalog {path} cannot be {what}: {error}", hint=known[2] if known else _COPY)
+
+
+def found_damaged(path: object, finding: str) -> CannotOpen:
+    """What SQLite's own check of the file found; a page that the disk did not give is no damage."""
+    unread = _UNREAD.search(finding)
+    if unread and int(unread[1]) & 0xFF == sqlite3.SQLITE_IOERR:
+        return CannotOpen(f"the catalog {path} cannot be read: {finding}", hint=_PERMISSIONS)
+    return CannotOpen(f"the catalog {path} is damaged: {finding}", hint=_COPY)
 
 
 def _primary(error: sqlite3.Error) -> int:

@@ -9,7 +9,7 @@ import re
 
 from lakelite.cells import fitted
 from lakelite.errors import OperationalError
-from lakelite.mapping.system_errors import file_error
+from lakelite.mapping.system_errors import file_error, is_of_the_disk
 from lakelite.mapping.words import Rule, Said, Words, rule, sql_types
 
 SHOWN_LINE = 100
@@ -83,10 +83,11 @@ def _damaged_somewhere(found: re.Match[str], said: Said) -> Words:
 
 
 def _of_lake(found: re.Match[str], said: Said) -> Words:
-    """A data file of the lake: what the system says of writing it, else it is damaged."""
+    """A data file of the lake: what the system says of writing it, or of the disk that it is on, else it is damaged."""
     reason = _reason(found[0])
-    if reason is not None and "write" in found[0].lower():
-        error = file_error(None, reason, "write a data file of the lake")
+    is_written = "write" in found[0].lower()
+    if reason is not None and (is_written or is_of_the_disk(reason)):
+        error = file_error(None, reason, f"{'write' if is_written else 'read'} a data file of the lake")
         return Words(error.message, error.hint, kind=OperationalError)
     return Words(found[0], "the file was damaged, changed or removed: restore it from a copy of the lake", kind=OperationalError)
 

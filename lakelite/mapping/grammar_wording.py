@@ -25,6 +25,8 @@ def _syntax(found: re.Match[str], said: Said) -> Words:
     if any(past.start() <= offset <= past.end() + 2 for past in _PAST.finditer(said.text)):
         return Words(message, _PAST_HINT, name)
     before, here = re.search(r"([^\W\d]\w*)\W*\Z", said.text[:offset]), re.match(r"[^\W\d]\w*", said.text[offset:])
+    if found[1] == "." and before:
+        return Words(message, f"the name behind {before[1]}. is missing", name)
     for word in (before[1] if before else "", here[0] if here else ""):
         meant = near(word, CLAUSES) if len(word) > 2 and not is_known(word) else []
         if meant:

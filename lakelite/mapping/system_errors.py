@@ -59,6 +59,11 @@ def file_error(number: int | None, reason: str, what: str) -> OperationalError:
     return OperationalError(f"{plain}: could not {what}", hint=_ELSEWHERE.get(number, hint))
 
 
+def is_of_the_disk(reason: str) -> bool:
+    """Whether the text is one of the operating system's for a file that is there, but cannot be used."""
+    return _NUMBERS.get(reason.lower(), errno.ENOENT) != errno.ENOENT
+
+
 def python_error(error: BaseException) -> Error | None:
     """The errors of Python itself that data, a statement or the machine can cause; None for any other, which is a bug and stays what it is."""
     match error:

@@ -52,8 +52,15 @@ def _too_many_digits(found: re.Match[str], said: Said) -> Words:
     return Words(message, "VARCHAR holds every digit, DOUBLE about 16 of them", thing=found[1], is_item=found[2] is not None)
 
 
+_NUMBER = re.compile(r"U?(?:TINY|SMALL|BIG|HUGE)?INT|U?INTEGER|DECIMAL|DOUBLE|FLOAT")
+
+
 def _no_cast(found: re.Match[str], said: Said) -> Words:
-    return Words(f"{sql_types(found[1])} cannot be cast to {sql_types(found[2])}", "cast it to VARCHAR first, if its text is what is meant")
+    source, target = sql_types(found[1]), sql_types(found[2])
+    hint = "cast it to VARCHAR first, if its text is what is meant"
+    if target in ("DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE") and _NUMBER.match(source):
+        hint = "a moment is made of a number by make_date(2024, 1, 31), make_timestamp(microseconds since 1970) or to_timestamp(seconds)"
+    return Words(f"{source} cannot be cast to {target}", hint)
 
 
 def _no_json(found: re.Match[str], said: Said) -> Words:

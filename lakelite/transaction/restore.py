@@ -69,7 +69,8 @@ def _current(work: ch.Work, view: LakeView, operation: st.RestoreTable, call: Ca
     error = no_such_table(work, target, call)
     dropped = view.namespace.find(target.schema, target.name)
     if dropped is not None:
-        error.hint = f"it was dropped: CREATE TABLE {dropped.qualified} AS FROM {dropped.qualified} AT (VERSION => {view.snapshot_id}) makes it again"
+        past = f"{dropped.qualified} AT (VERSION => {view.snapshot_id})"
+        error.hint = f"it was dropped: SHOW CREATE TABLE {past} defines it again, INSERT INTO {dropped.qualified} FROM {past} takes its rows"
     raise error
 
 

@@ -301,3 +301,22 @@ def test_the_persons_own_settings_are_for_the_prompt_only(run, tmp_path):
     (tmp_path / "lakelite").mkdir()
     (tmp_path / "lakelite" / "rc").write_text(".mode json\n")
     assert run("--csv", "-c", "SELECT 1 AS a", XDG_CONFIG_HOME=str(tmp_path)).stdout == "a\n1\n"
+
+
+def test_check_lake_that_finds_errors_ends_with_1(run, tmp_path):
+    run("x.lake", "-c", "SET inline_rows = 0; CREATE TABLE t AS SELECT 1 AS a")
+    sound = run("x.lake", "--csv", "-c", "CHECK LAKE")
+    assert (sound.returncode, sound.stderr) == (0, "")
+    [file] = (tmp_path / "x.lake/data").glob("*/*.parquet")
+    file.unlink()
+    for arguments, script in ((("-c", "CHECK LAKE; SELECT 7"), ""), ((), "CHECK LAKE; SELECT 7;")):
+        done = run("x.lake", "--csv", *arguments, stdin=script)
+        assert (done.returncode, done.stderr) == (1, "error: CHECK LAKE found 1 error\n")
+        assert "missing" in done.stdout
+        assert done.stdout.endswith("7\n"), "what comes behind it runs"
+
+
+def test_the_end_of_a_transaction_that_was_not_begun_is_told(run):
+    done = run("-c", "COMMIT; BEGIN; COMMIT; ROLLBACK")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "warning: no transaction was open: COMMIT did nothing\nwarning: no transaction was open: ROLLBACK did nothing\n"

@@ -118,7 +118,8 @@ def test_prompts(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("first", ["lake> ", "a> ", "shop:dev@12*> ", "中文> "])
 def test_the_next_lines_stand_below_the_first(first):
-    assert width(continuation(first)) == width(first)
+    assert width(continuation(first)) == width(continuation(first, "(")) == width(first)
+    assert continuation("lake> ", "'") == " ..'> "
 
 
 def kinds(text):

@@ -246,11 +246,14 @@ def test_tables_that_are_not_there(con: Any) -> None:
     con.execute("DROP TABLE t")  # 4
     with pytest.raises(lakelite.ProgrammingError, match='table "t" does not exist') as caught:
         con.execute("RESTORE TABLE t TO VERSION AS OF 3")
-    con.execute((caught.value.hint or "").removeprefix("it was dropped: ").removesuffix(" makes it again"))  # 5
+    assert caught.value.hint is not None
+    define, take = caught.value.hint.removeprefix("it was dropped: ").removesuffix(" takes its rows").split(" defines it again, ")
+    con.execute(con.execute(define).fetchone()[0])  # 5
+    con.execute(take)  # 6
     assert con.execute("SELECT count(*) FROM t").fetchone() == (3,)
     with pytest.raises(lakelite.ProgrammingError, match="the table t of version 3 is another one") as caught:
         con.execute("RESTORE TABLE t TO VERSION AS OF 3")
-    con.execute("TRUNCATE t")  # 6
+    con.execute("TRUNCATE t")  # 7
     con.execute((caught.value.hint or "").removesuffix(" takes its rows"))
     assert con.execute("SELECT count(*) FROM t").fetchone() == (3,)
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import lakelite
 from lakelite import errors
 from lakelite.language import analyse, conjuncts
-from lakelite.mapping.catalog_errors import catalog_error
+from lakelite.mapping.catalog_errors import catalog_error, found_damaged
 from lakelite.mapping.names import Names, did_you_mean, listed, near
 from lakelite.mapping.ours import mapped, opening, ours
 from lakelite.mapping.system_errors import file_error, os_error
@@ -122,6 +122,21 @@ def test_every_code_of_sqlite(code: int, extended: int) -> None:
     assert "while reading it" in seen.message
     assert seen.hint
     assert "restore" in seen.hint or name not in ("CORRUPT", "NOTADB")
+
+
+@pytest.mark.parametrize(
+    ("finding", "message", "hint"),
+    [
+        ("*** in database main ***\nTree 5 page 6: unable to get the page. error code=266", "cannot be read", "check the disk"),
+        ("*** in database main ***\nTree 5 page 6: unable to get the page. error code=11", "is damaged", "restore"),
+        ("row 3 missing from index i", "is damaged", "restore"),
+    ],
+)
+def test_a_page_that_the_disk_does_not_give_is_no_damage(finding: str, message: str, hint: str) -> None:
+    seen = found_damaged("x/catalog.sqlite", finding)
+    assert message in seen.message
+    assert finding in seen.message
+    assert (seen.hint or "").startswith(hint)
 
 
 def test_errors_of_the_module_sqlite3_without_a_code() -> None:
@@ -388,6 +403,8 @@ def test_the_advice_of_a_lost_answer_is_a_statement_that_runs() -> None:
     ("raw", "message", "hint"),
     [
         ('Could not write file "/l/data/3/abcdefghijklmnop-1-2.parquet": No space left on device', "the disk is full: could not write a data file of the lake", "free some space"),
+        ('Failed to get stats for file "/l/data/3/abcdefghijklmnop-1-2.parquet": Input/output error', "the disk reported an input/output error: could not read a data file of the lake", "look at the system log"),
+        ('Cannot open file "/l/data/3/abcdefghijklmnop-1-2.parquet": No such file or directory', 'Cannot open file "/l/data/3/abcdefghijklmnop-1-2.parquet": No such file or directory', "the file was damaged, changed or removed: restore it from a copy"),
         ('Could not write file "/l/tmp/abcdefghijklmnop/duckdb_temp_storage.tmp": No space left on device', "the disk is full: could not spill to the lake's folder tmp", "memory_limit"),
         ("No magic bytes found at end of file '/l/data/3/abcdefghijklmnop-1-2.parquet'", "abcdefghijklmnop-1-2.parquet", "restore it from a copy"),
         ('Cannot open file "/x/y.csv": Permission denied', 'permission denied: could not open "/x/y.csv"', "of the file and of its directories"),

@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from lakelite import errors
 from lakelite.language import statements as st
 from lakelite.language.parse import is_complete, is_volatile, mentions, parse_piece, parse_script, split_script, uses_clock
-from lakelite.language.tokens import Piece
+from lakelite.language.tokens import Piece, left_open
 
 
 def op(text: str) -> Any:
@@ -148,6 +148,27 @@ def test_is_complete(text: str, complete: bool) -> None:
     assert is_complete(text) is complete
 
 
+@pytest.mark.parametrize(
+    ("text", "opened"),
+    [
+        ("SELECT 1", []),
+        ("SELECT\n1;\n", ["", ""]),
+        ("f(\n[\n1]\n)\n", ["(", "[", "(", ""]),
+        ("SELECT 'a\nb'\n", ["'", ""]),
+        ('"a\nb\n', ['"', '"']),
+        ("`a\n", ["`"]),
+        ("$$\n(\n$$\n;", ["$", "$", ""]),
+        ("$tag$\n", ["$"]),
+        ("(/* x\ny", ["*"]),
+        ("-- (\n", [""]),
+        ("(;\n", ["("]),
+        (")\n(\r\n", ["", "("]),
+    ],
+)
+def test_what_is_open_where_a_line_begins(text: str, opened: list[str]) -> None:
+    assert list(left_open(text)) == opened
+
+
 FRAGMENTS = some.sampled_from(
     "SELECT INSERT INTO t DELETE FROM WHERE UPDATE SET = a , ( ) [ ] { } ; ' \" $$ $1 ? :a -- /* */ \n AT VERSION => FOR AS OF 1 WITH "
     "VALUES CREATE TABLE COPY TO BEGIN ISOLATION LEVEL READ ONLY DROP SHOW DESCRIBE HISTORY VACUUM RETAIN EXPLAIN BY NAME DEFAULT CASE END . NOT "
@@ -161,6 +182,7 @@ JUNK = some.one_of(some.text(), some.lists(FRAGMENTS, max_size=25).map(" ".join)
 @given(JUNK, some.sampled_from([None, frozenset("a")]))
 def test_any_text_is_parsed_or_refused(text: str, named: frozenset[str] | None) -> None:
     is_complete(text)
+    assert len(left_open(text)) == text.count("\n")
     mentions(text)
     uses_clock(text)
     is_volatile(text)

@@ -28,6 +28,7 @@ from lakelite.interfaces.commands import is_quit
 from lakelite.interfaces.entry import continuation, grouped, is_quit_word, is_whole
 from lakelite.interfaces.repl.completion import LakeCompleter
 from lakelite.interfaces.repl.lexer import SqlLexer
+from lakelite.language.tokens import left_open
 from lakelite.mapping.system_errors import file_error
 
 MENU_LINES = 6
@@ -97,9 +98,10 @@ class Editor:
             told = file_error(error.errno, error.strerror or str(error), f"use {error.filename}")
             self._note(f"note: no history is kept: {told.message}")
             self._history.problem = None
-        further = continuation(prompt)
 
         def behind(width: int, line: int, wrapped: int) -> StyleAndTextTuples:
+            opened = left_open(self._session.default_buffer.text)
+            further = continuation(prompt, opened[line - 1] if 0 < line <= len(opened) else "")
             return [("class:prompt", further if not wrapped else " " * len(further))]
 
         return self._session.prompt([("class:prompt", prompt)], prompt_continuation=behind, default=draft)
