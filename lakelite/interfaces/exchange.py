@@ -7,6 +7,7 @@ they are imported by the call that is named after them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
@@ -78,21 +79,22 @@ class Exports(ABC):
         return capsule
 
 
-def exact_table(rows: Exports) -> pa.Table:
+def exact_table(rows: Exports, gather: Callable[[pa.RecordBatchReader], pa.Table]) -> pa.Table:
     """The rows that are left as a pyarrow Table that another DuckDB reads as they are: where Arrow would round, in DuckDB's own types.
 
+    `gather`: makes it of the batches, while the result is open.
     The setting for that is one of the whole connection: a stream that another thread begins in this moment may have such types as well.
     """
     left = rows._left()
     with rows._alone(whole=True):
-        return left.take(_exact)
+        return left.take(lambda cursor: _exact(cursor, gather))
 
 
-def _exact(cursor: duckdb.DuckDBPyConnection) -> pa.Table:
+def _exact(cursor: duckdb.DuckDBPyConnection, gather: Callable[[pa.RecordBatchReader], pa.Table]) -> pa.Table:
     switch = cursor.cursor()
     try:
         switch.execute("SET GLOBAL arrow_lossless_conversion = true")
-        return uncomplaining(cursor.to_arrow_table)
+        return gather(uncomplaining(lambda: cursor.to_arrow_reader(ROWS_PER_BATCH)))
     finally:
         switch.execute("SET GLOBAL arrow_lossless_conversion = false")
         switch.close()

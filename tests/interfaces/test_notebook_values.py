@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
 import threading
 from pathlib import Path
 from uuid import UUID
 
+import pytest
+
 import lakelite
+from lakelite.interfaces.notebook import kept as keeping
 from lakelite.interfaces.notebook.kept import kept
 
 
@@ -38,3 +42,27 @@ def test_values_are_exact_while_other_threads_ask_too(tmp_path: Path) -> None:
             thread.join()
         assert wrong == []
         assert con.execute("SELECT DISTINCT * FROM u").fetchall() == [(1, UUID(int=1), True)]
+
+
+def test_many_rows_are_kept_in_a_file_and_are_the_same(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    query = """
+        SELECT range AS n, 'name ' || range AS s, range::HUGEINT * 10 ** 20::HUGEINT AS h, [range, NULL] AS l, {'a': range % 3 = 0} AS t, ('{"a": ' || range || '}')::JSON AS j,
+            ['x', 'y'][range % 2 + 1]::ENUM('x', 'y') AS e, TIMESTAMPTZ '2024-02-29 12:00:00+00' + to_seconds(range) AS z, NULL AS nothing,
+            uuid '00000000-0000-0000-0000-000000000001' AS u, '101'::BIT AS b, INTERVAL 1 MONTH * range AS i
+        FROM range(300000)
+    """
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with lakelite.connect(autocommit=True) as con:
+        in_memory = keeping.kept(con.execute(query))
+        monkeypatch.setattr(keeping, "IN_MEMORY_BYTES", 1000)
+        made: list[int] = []
+        of_a_file = keeping._in_a_file
+        monkeypatch.setattr(keeping, "_in_a_file", lambda *given: (made.append(1), of_a_file(*given))[1])
+        in_a_file = keeping.kept(con.execute(query))
+    assert made == [1]
+    assert list(tmp_path.glob("lakelite-result-*")) == [], "it has lost its name"
+    assert (in_a_file.columns, in_a_file.count) == (in_memory.columns, in_memory.count)
+    assert in_a_file.exact.equals(in_memory.exact)
+    assert in_a_file.ends(6) == in_memory.ends(6)
+    for one in (in_memory, in_a_file):
+        assert one.opened().take(lambda cursor: cursor.fetchone())[1] == "name 0"

@@ -1,5 +1,6 @@
 """The rows of a result, kept as Arrow for as long as anybody holds the result, and a screenful of them as values when it is shown.
 
+Many rows are kept in a temporary file, from which the system reads what is looked at, and which is gone with the last who holds them.
 Promises: what is shown is exactly what DuckDB gave, also of types that Arrow would round. The DuckDB that reads the rows again is one of
 its own in memory, so that a result outlives its lake.
 """
@@ -7,8 +8,10 @@ its own in memory, so that a result outlives its lake.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 from lakelite.batches import uncomplaining
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
     from lakelite.interfaces.dbapi import Cursor
 
+IN_MEMORY_BYTES = 64 * 1024 * 1024
 _Taken = TypeVar("_Taken")
 Columns = tuple[tuple[str, str], ...]
 
@@ -60,7 +64,32 @@ class Kept:
 def kept(cursor: Cursor) -> Kept:
     """The result of a cursor that has one. Raises an error of lakelite's."""
     columns = tuple((str(name), str(kind)) for name, kind, *_ in cursor.description or ())
-    return Kept(columns, exact_table(cursor))
+    return Kept(columns, exact_table(cursor, _gathered))
+
+
+def _gathered(reader: pa.RecordBatchReader) -> pa.Table:
+    import pyarrow as pa
+
+    found: list[pa.RecordBatch] = []
+    size = 0
+    for batch in reader:
+        found.append(batch)
+        size += batch.nbytes
+        if size > IN_MEMORY_BYTES:
+            return _in_a_file(reader.schema, chain(found, reader))
+    return pa.Table.from_batches(found, reader.schema)
+
+
+def _in_a_file(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    """The file loses its name at once: what is mapped stays until nobody maps it."""
+    import pyarrow as pa
+
+    with tempfile.NamedTemporaryFile(prefix="lakelite-result-") as file:
+        with pa.ipc.new_stream(file, schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+        file.flush()
+        return pa.ipc.open_stream(pa.memory_map(file.name)).read_all()
 
 
 def of_rows(columns: Columns, rows: Sequence[Row]) -> Kept:
