@@ -24,9 +24,10 @@ else:
 
 _FIELDS = "__dataclass_fields__"
 _GENERATED = (
-    "__repr__ __eq__ __hash__ __setattr__ __delattr__ __dataclass_params__ __dataclass_fields__ __init__".split()
+    "__match_args__ __repr__ __eq__ __hash__ __setattr__ __delattr__ __dataclass_params__ __dataclass_fields__ __init__".split()
 )  # what makes instances last
 _OF_A_CLASS = ("__dict__", "__weakref__")
+_NO_FIELDS = ("ClassVar", "InitVar", "KW_ONLY")  # annotations that only the standard library tells from those of fields
 
 
 class _Fields:
@@ -50,19 +51,20 @@ def _set_state(record: Any, state: list[Any]) -> None:
 
 
 def _slotted(cls: Any) -> Any:
-    written = {name: value for name, value in vars(cls).items() if name not in _OF_A_CLASS} | {"__qualname__": cls.__qualname__}
     names = tuple(cls.__annotations__)
-    inherited = [name for base in cls.__bases__ for name in getattr(base, "__match_args__", ())]
+    if any(word in str(annotation) for annotation in cls.__annotations__.values() for word in _NO_FIELDS):
+        return dataclasses.dataclass(frozen=True, slots=True)(cls)
+    written = {name: value for name, value in vars(cls).items() if name not in _OF_A_CLASS} | {"__qualname__": cls.__qualname__}
+    inherited = [name for base in cls.__mro__[1:] for name in getattr(base, "__slots__", ())]
     slots = tuple(name for name in names if name not in inherited)
     without_defaults = {name: value for name, value in written.items() if name not in names}
-    matched = tuple(dict.fromkeys([*inherited, *names]))
+    matched = tuple(dict.fromkeys([*(name for base in cls.__bases__ for name in getattr(base, "__match_args__", ())), *names]))
     made = type(cls)(cls.__name__, cls.__bases__, without_defaults | {"__slots__": slots, "__match_args__": matched})
 
     def complete() -> None:
-        whole: Any = dataclasses.dataclass(frozen=True)(type(cls)(cls.__name__, cls.__bases__, written))
-        for name in _GENERATED:
-            if name not in written:
-                setattr(made, name, vars(whole)[name])
+        whole: Any = dataclasses.dataclass(frozen=True, slots=True)(type(cls)(cls.__name__, cls.__bases__, written))
+        for name in _GENERATED:  # what the class defines itself is among them: the standard library keeps it
+            setattr(made, name, vars(whole)[name])
 
     def first(self: object, *values: Any, **named: Any) -> None:
         complete()
