@@ -166,7 +166,7 @@ def test_a_long_result_is_elided_to_the_screen_and_shown_whole_by_a_pager(lakeli
     assert len(seen) <= 20
     assert "\x1b[2mNULL\x1b[0m" in session.raw
     session.type(".all\r")
-    session.until(lambda lines: lines[-1] == "x>" and (tmp_path / "paged").exists())
+    session.until(lambda lines: lines[-1] == "x>" and lines[-2].startswith("500 rows, ") and lines[-3].startswith("└") and " 599 " in lines[-4])
     whole = (tmp_path / "paged").read_text()
     assert [int(n) for n in re.findall(r"│ +(\d+) │", whole)] == list(range(100, 600))
     assert "not shown" not in whole

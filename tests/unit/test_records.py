@@ -5,7 +5,10 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
-from typing import Any
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar
 
 import pytest
 
@@ -75,8 +78,10 @@ def test_a_class_does_what_one_of_the_standard_library_does(use: str, named: boo
     assert outcome(lambda: USES[use](ours)) == outcome(lambda: USES[use](theirs))
 
 
-def test_a_class_keeps_what_it_defines_itself() -> None:
-    @records.dataclass(frozen=True, slots=True)
+def forms(by: Any) -> dict[str, Callable[[], Any]]:
+    """Classes that are more than a list of fields, each with what is asked of it."""
+
+    @by(frozen=True, slots=True)
     class Loud:
         a: int
 
@@ -89,7 +94,71 @@ def test_a_class_keeps_what_it_defines_itself() -> None:
         def __hash__(self) -> int:
             return 1
 
-    assert (repr(Loud(1)), Loud(1) == 3, hash(Loud(1))) == ("LOUD", True, 1)
+    @by(frozen=True, slots=True)
+    class Equal:
+        a: int
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+    @by(frozen=True, slots=True)
+    class Initialised:
+        a: int
+
+        def __init__(self, given: int) -> None:
+            object.__setattr__(self, "a", given + 1)
+
+    @by(frozen=True, slots=True)
+    class Shared:
+        a: int
+        LIMIT: ClassVar[int] = 3
+
+    @by(frozen=True, slots=True)
+    class Given:
+        a: int
+        plus: dataclasses.InitVar[int] = 2
+
+        def __post_init__(self, plus: int) -> None:
+            object.__setattr__(self, "a", self.a + plus)
+
+    @by(frozen=True, slots=True)
+    class Counted:
+        a: int
+        count: int = dataclasses.field(default=4, init=False)
+
+    @by(frozen=True, slots=True)
+    class Keyword:
+        a: int = 1
+        _: dataclasses.KW_ONLY
+        b: int = 2
+
+    return {
+        "own methods": lambda: (repr(Loud(1)), Loud(1) == 3, hash(Loud(1))),
+        "own equality": lambda: (Equal(1) == 3, hash(Equal(1)) == hash((1,))),
+        "own __init__": lambda: repr(Initialised(1)),
+        "of the class": lambda: (Shared.LIMIT, repr(Shared(1)), Shared.__slots__),
+        "given to __init__ only": lambda: (repr(Given(1)), Given(1, 5).a),
+        "not given to __init__": lambda: (repr(Counted(1)), Counted.__match_args__),
+        "by keyword": lambda: (repr(Keyword(b=3)), Keyword.__match_args__),
+        "not given by keyword": lambda: Keyword(1, 2),
+    }
+
+
+@pytest.mark.parametrize("form", forms(dataclasses.dataclass))
+def test_a_class_that_is_more_than_its_fields_does_what_one_of_the_standard_library_does(form: str) -> None:
+    assert outcome(forms(records.dataclass)[form]) == outcome(forms(dataclasses.dataclass)[form])
+
+
+def test_several_threads_make_the_first_instance() -> None:
+    many, classes = 8, [both()[0] for _ in range(20)]
+    start = threading.Barrier(many)
+
+    def instances(_: int) -> list[str]:
+        start.wait()
+        return [repr(made(1, y=2)) for made in classes]
+
+    with ThreadPoolExecutor(many) as threads:
+        assert set(map(tuple, threads.map(instances, range(many)))) == {tuple(repr(made(1)) for made in classes)}
 
 
 def test_a_subclass_that_is_no_record_has_the_methods_of_one() -> None:
