@@ -25,6 +25,7 @@ from lakelite.model import MAIN_SCHEMA, Table, literal, quote
 from lakelite.results import Message, Result
 from lakelite.scripts import Script
 from lakelite.storage import databases
+from lakelite.storage.files import check_parent
 from lakelite.storage.foreign import Rows
 from lakelite.transaction.views import reads_history
 from lakelite.transaction.views import statement as create_view
@@ -41,13 +42,14 @@ def export(namespace: Namespace, views: Sequence[Table], directory: Path, run: R
 
     `views`: those whose query does not fail, each behind those that it reads. The others, and those that read history, are left out with a message.
 
-    OperationalError: it cannot be written, or something is in it; DataError: a value that its text does not hold. Nothing is left then.
+    OperationalError: it cannot be written, or is to be in none, or not empty; DataError: a value that its text does not hold. Nothing is left then.
     """
     with mapped():
         if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
             raise OperationalError(f"{directory} is there already, and not an empty directory", hint="name a new directory")
+        check_parent(directory)
         is_new = not directory.exists()
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(exist_ok=True)
     tables = sorted((t for t in namespace.tables.values() if t.view is None), key=lambda t: (t.schema_name != MAIN_SCHEMA, t.schema_name, t.name))
     files = _file_names(tables)
     try:

@@ -50,7 +50,7 @@ def backup(
 ) -> BackedUp:
     """Copies the lake into the directory `to`, which is made, or is there and empty. `check` is called often, and raises to stop it.
 
-    OperationalError: the directory is not empty or lies within the lake, a file is damaged or missing, or the disk is full.
+    OperationalError: the directory is not empty, lies within the lake, or in no directory, a file is damaged or missing, or the disk is full.
     """
     target, made = LakePaths(to.absolute()), list[Path]()
     lease.pin(_EVERYTHING)
@@ -85,6 +85,7 @@ def _may_go_to(paths: LakePaths, target: LakePaths) -> bool:
         raise OperationalError(f"{root} is within the lake, or holds it", hint="name a directory outside of the lake")
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise _in_use(target)
+    files.check_parent(root)
     is_private = not own.stat().st_mode & 0o077
     if is_private and root.exists() and root.stat().st_mode & 0o077:
         raise OperationalError(
@@ -102,11 +103,10 @@ def _in_use(target: LakePaths) -> OperationalError:
 def _claim(target: LakePaths, made: list[Path], *, private: bool) -> None:
     """Makes the directories. Whoever makes `data` has the root for itself. `made`: gets those that were not there, down to `data`."""
     root = target.root
-    for folder in reversed([one for one in (root, *root.parents) if not one.exists()]):
-        with suppress(FileExistsError):
-            folder.mkdir(0o700 if private and folder == root else 0o777)
-            made.append(folder)
-            files.fsync_directory(folder.parent)
+    with suppress(FileExistsError):
+        root.mkdir(0o700 if private else 0o777)
+        made.append(root)
+        files.fsync_directory(root.parent)
     try:
         target.data.mkdir()
     except FileExistsError:

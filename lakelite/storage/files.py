@@ -135,6 +135,13 @@ def filters_file_name(file_name: str) -> str:
     return f"{file_name.removesuffix('.parquet')}.keys"
 
 
+def check_parent(directory: Path) -> None:
+    """OperationalError: a directory that is to be made would stand in none. (A parent that is made in silence is most often a name mistyped.)"""
+    parent = directory.parent
+    if not parent.is_dir():
+        raise OperationalError(f"there is no directory {parent}", hint=f"create it first: mkdir -p {parent}")
+
+
 @contextmanager
 def divided_folder(paths: LakePaths, file_name: str) -> Iterator[Path]:
     """An empty folder below the spill folder of the session that writes that file, gone behind the block with all in it."""

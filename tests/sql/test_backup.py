@@ -73,6 +73,7 @@ def test_a_copy_holds_all(con: lakelite.Connection, tmp_path: Path) -> None:
 @pytest.mark.timeout(300)
 def test_while_others_write_compact_and_vacuum(lake: Any, tmp_path: Path) -> None:
     banking.found(lake)
+    (tmp_path / "copies").mkdir()
     arguments = [(str(tmp_path / "lake"), number, SECONDS, str(tmp_path / "copies")) for number in range(4)]
     made, *_ = racing.race(banking.work_or_back_up, arguments, racing.PATIENCE_S + SECONDS)
     assert made >= 3
@@ -194,7 +195,7 @@ def test_where_it_may_not_go(con: lakelite.Connection, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "lake")
     for to, words in (
         ("full", "not an empty directory"), ("file", "not an empty directory"), ("lake", "within the lake"), ("lake/data/b", "within the lake"),
-        ("link/b", "within the lake"), ("", "or holds it"), ("full/x/y", "could not back the lake up"),
+        ("link/b", "within the lake"), ("", "or holds it"), ("full/x/y", "there is no directory"), ("new/copy", "there is no directory"),
     ):  # fmt: skip
         with pytest.raises(lakelite.OperationalError, match=words):
             con.execute("BACKUP TO ?", [tmp_path / to])
@@ -214,6 +215,7 @@ def test_where_it_may_not_go(con: lakelite.Connection, tmp_path: Path) -> None:
 def test_a_read_only_connection_may_and_modes_stay(tmp_path: Path) -> None:
     lakelite.connect(tmp_path / "lake").close()
     os.chmod(tmp_path / "lake", 0o700)
+    (tmp_path / "a").mkdir()
     with lakelite.connect(tmp_path / "lake", read_only=True) as con:
         con.execute("BACKUP LAKE TO ?", [str(tmp_path / "a" / "b")])
     assert (tmp_path / "a" / "b").stat().st_mode & 0o777 == 0o700
@@ -239,7 +241,7 @@ def test_of_two_at_one_place_one_is_whole(con: lakelite.Connection, tmp_path: Pa
 def test_a_failure_at_any_directory_leaves_nothing(con: lakelite.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
     (tmp_path / "some").mkdir()
     if there:
-        (tmp_path / "some" / "where" / "copy").mkdir(parents=True)
+        (tmp_path / "some" / "copy").mkdir()
     synced, failures = backup.files.fsync_directory, 0
     for at in range(100):
         count = iter(range(1000))
@@ -251,12 +253,21 @@ def test_a_failure_at_any_directory_leaves_nothing(con: lakelite.Connection, tmp
 
         monkeypatch.setattr(backup.files, "fsync_directory", fsync)
         try:
-            con.execute("BACKUP TO ?", [tmp_path / "some" / "where" / "copy"])
+            con.execute("BACKUP TO ?", [tmp_path / "some" / "copy"])
             break
         except lakelite.OperationalError as error:
             failures += "disk is full" in str(error)
-        assert sorted((tmp_path / "some").rglob("*")) == ([tmp_path / "some/where", tmp_path / "some/where/copy"] if there else [])
+        assert sorted((tmp_path / "some").rglob("*")) == ([tmp_path / "some/copy"] if there else [])
     assert failures == at >= 3
+
+
+@pytest.mark.parametrize("statement", ["BACKUP TO", "EXPORT DATABASE"])
+def test_a_directory_in_no_directory_is_refused(statement: str, tmp_path: Path) -> None:
+    con = lakelite.connect(tmp_path / "x.lake", autocommit=True)
+    with pytest.raises(lakelite.OperationalError, match=r"there is no directory .*some\n") as caught:
+        con.execute(f"{statement} '{tmp_path}/some/copy'")
+    assert caught.value.hint == f"create it first: mkdir -p {tmp_path}/some"
+    assert not (tmp_path / "some").exists()
 
 
 def test_a_private_lake_goes_to_no_open_directory(tmp_path: Path) -> None:
@@ -276,6 +287,7 @@ def test_a_private_lake_goes_to_no_open_directory(tmp_path: Path) -> None:
 def test_what_is_no_directory_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
     with lakelite.connect("lake", autocommit=True) as con:
         for path in ("s3://bucket/x", "FILE:///tmp/x", "file:x", "gs://b"):
             with pytest.raises(lakelite.NotSupportedError, match="address"):
@@ -285,4 +297,5 @@ def test_what_is_no_directory_of_this_machine(tmp_path: Path, monkeypatch: pytes
                 con.execute(f"{statement} ?", [path])
         if statement != "IMPORT DATABASE":
             con.execute(f"{statement} '~/x'")
-    assert sorted(path.name for path in tmp_path.iterdir()) == (["lake"] if statement == "IMPORT DATABASE" else ["home", "lake"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "lake"]
+    assert [path.name for path in (tmp_path / "home").iterdir()] == ([] if statement == "IMPORT DATABASE" else ["x"])
