@@ -47,6 +47,7 @@ class Catalog:
         self._lock = threading.RLock()
         self._queries = queries()
         self._patience_ms: int | None = None
+        self._is_given_up = False
         self.path = path
         self._file = _identity(path)
 
@@ -107,14 +108,23 @@ class Catalog:
     def _execute(self, statement: str, parameters: Mapping[str, Any] | None = None) -> sqlite3.Cursor:
         """Once more on a new connection, where the locks of this one are lost: what the system refuses to free once, SQLite holds for good."""
         try:
-            return self._sqlite.execute(statement, parameters or {})
+            return self._usable().execute(statement, parameters or {})
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_PROTOCOL or self._sqlite.in_transaction:
                 raise
-        self._check_there()  # where the file is gone, a new connection would make another one
+        self._give_up()
+        return self._usable().execute(statement, parameters or {})
+
+    def _usable(self) -> sqlite3.Connection:
+        """The connection, or a new one where it was given up; where that cannot be had, whoever comes next tries again."""
+        if self._is_given_up:
+            self._check_there()  # where the file is gone, a new connection would make another one
+            self._sqlite, self._patience_ms, self._is_given_up = self._again(), None, False
+        return self._sqlite
+
+    def _give_up(self) -> None:
+        self._is_given_up = True
         self._sqlite.close()
-        self._sqlite, self._patience_ms = self._again(), None
-        return self._sqlite.execute(statement, parameters or {})
 
     def _check_there(self) -> None:
         """OperationalError if the path means another file by now, or none: SQLite would go on writing to one that nobody finds again."""
@@ -131,7 +141,7 @@ class Catalog:
                 self._sqlite.execute("ROLLBACK")
         except sqlite3.Error as second:
             error.add_note(f"ROLLBACK failed as well: {second}")
-            self._sqlite.close()
+            self._give_up()
 
     def bury_failed_commit(self) -> None:
         """Makes it final that a COMMIT which failed has not landed. Its frames may be whole in the WAL, past the end that
@@ -143,14 +153,14 @@ class Catalog:
         """How long a write waits where another program holds SQLite's own lock."""
         with self._lock:
             if milliseconds != self._patience_ms:
-                self._sqlite.execute(f"PRAGMA busy_timeout = {int(milliseconds)}")
+                self._usable().execute(f"PRAGMA busy_timeout = {int(milliseconds)}")
                 self._patience_ms = milliseconds
 
     def checkpoint(self) -> None:
         """Moves the WAL's pages into the file where no reader needs them. Only under the commit lock (SQLite ≤ 3.51.2 has a WAL-reset bug)."""
         with self._lock:
             try:
-                self._sqlite.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+                self._usable().execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             except sqlite3.Error as error:
                 raise catalog_error(error, "checkpointing it") from error
 
@@ -158,7 +168,7 @@ class Catalog:
         """A whole copy, in a new file that is not durable yet. Under the commit lock it is of the newest snapshot."""
         with self._lock:
             try:
-                self._sqlite.execute("VACUUM INTO ?", (str(path),))
+                self._usable().execute("VACUUM INTO ?", (str(path),))
             except sqlite3.Error as error:
                 raise catalog_error(error, "copying it") from error
 

@@ -53,20 +53,21 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
     made.close()
 
 
-def refuse(catalog: Catalog, *refused: str) -> None:
-    catalog._sqlite = Failing(catalog._sqlite, *refused)  # type: ignore[assignment]
+def refuse(catalog: Catalog, *refused: str) -> Failing:
+    catalog._sqlite = failing = Failing(catalog._sqlite, *refused)  # type: ignore[assignment]
+    return failing
 
 
-def check_given_up(catalog: Catalog) -> None:
-    """Another connection can write at once, and sees nothing of what was not committed; this one is over."""
+def check_given_up(catalog: Catalog, failing: Failing) -> None:
+    """Another connection can write at once, and sees nothing of what was not committed; this one is closed, and another takes its place."""
     other = open_catalog(catalog.path, create=False)
     with other.transaction("trying") as writer:
         assert writer.reserve("row", 1) == 1
     other.close()
-    with pytest.raises(InternalError, match="closed"):
-        catalog.head()
-    with pytest.raises(InternalError, match="closed"), catalog.transaction("trying"):
-        pass
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        failing.execute("SELECT 1")
+    with catalog.transaction("trying") as writer:
+        assert writer.reserve("row", 1) == 2
 
 
 def test_a_number_beyond_64_bits(catalog: Catalog) -> None:
@@ -75,19 +76,19 @@ def test_a_number_beyond_64_bits(catalog: Catalog) -> None:
 
 
 def test_the_error_of_a_rollback_does_not_hide_the_one_before(catalog: Catalog) -> None:
-    refuse(catalog, "ROLLBACK")
+    failing = refuse(catalog, "ROLLBACK")
     with pytest.raises(InternalError, match="CHECK") as caught, catalog.transaction("trying") as writer:
         writer.run_many("reserve", [{"name": "row", "count": 100}, {"name": "row", "count": -1000}])
     assert caught.value.__cause__.__notes__ == ["ROLLBACK failed as well: disk I/O error"]
-    check_given_up(catalog)
+    check_given_up(catalog, failing)
 
 
 def test_the_error_of_a_rollback_does_not_hide_that_commit_failed(catalog: Catalog) -> None:
-    refuse(catalog, "COMMIT", "ROLLBACK")
+    failing = refuse(catalog, "COMMIT", "ROLLBACK")
     with pytest.raises(CommitFailed) as caught, catalog.publication("committing") as writer:
         writer.reserve("row", 100)
     assert isinstance(caught.value.args[0], OperationalError)
-    check_given_up(catalog)
+    check_given_up(catalog, failing)
 
 
 def test_a_page_that_is_damaged_is_found_before_the_commit_lock_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,6 +200,33 @@ def test_a_connection_that_lost_its_locks_is_replaced(tmp_path: Path) -> None:
             con.execute(statement)
             assert lost.closed == 1
         assert con.execute("SELECT * FROM t").fetchall() == [(1,)]
+        assert con.execute("CHECK LAKE").fetchall() == []
+
+
+@pytest.mark.parametrize("statement", ["INSERT INTO t VALUES (1)", "SHOW TABLES"])
+def test_where_no_other_can_be_had_the_next_statement_tries_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str) -> None:
+    with lakelite.connect(tmp_path / "lake", autocommit=True) as con:
+        con.execute("CREATE TABLE t (a INTEGER)")
+        catalog = con._session.lake.catalog
+        another, tries = catalog._again, []
+
+        def again() -> sqlite3.Connection:
+            tries.append(1)
+            if len(tries) < 3:
+                error = sqlite3.OperationalError("unable to open database file")
+                error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+                raise error
+            return another()
+
+        monkeypatch.setattr(catalog, "_again", again)
+        catalog._sqlite.close()
+        catalog._sqlite = Lost()
+        for _ in range(2):
+            with pytest.raises(OperationalError, match="the catalog cannot be opened"):
+                con.execute(statement)
+        con.execute(statement)
+        con.execute("INSERT INTO t VALUES (2)")
+        assert (2,) in con.execute("FROM t").fetchall()
         assert con.execute("CHECK LAKE").fetchall() == []
 
 
