@@ -219,12 +219,14 @@ class Catalog:
             return self.table_state(table, snapshot_id)
         born = self.rows("fragments_born", table_id=table.table_id, after=after, snapshot=snapshot_id)
         gone = {row[0] for row in self.rows("fragments_gone", table_id=table.table_id, after=after, snapshot=snapshot_id)}
-        found = (
-            self._statistics(table, after, snapshot_id),
-            self._partitions(table, after, snapshot_id),
-            self._file_columns(table, after, snapshot_id),
-        )
-        fragments = {**state.fragments, **fragments_by_id(born, *found)}
+        fragments = state.fragments
+        if born:  # deletes alone bring none, and many of them land at once
+            found = (
+                self._statistics(table, after, snapshot_id),
+                self._partitions(table, after, snapshot_id),
+                self._file_columns(table, after, snapshot_id),
+            )
+            fragments = {**fragments, **fragments_by_id(born, *found)}
         vectors = {**state.vectors, **self._vectors(table, after, snapshot_id)}
         return TableState(table, {k: f for k, f in fragments.items() if k not in gone}, {k: v for k, v in vectors.items() if k not in gone})
 

@@ -168,12 +168,12 @@ def _within(lowest: _Key | None, highest: _Key | None, operator: str, wanted: _K
     return (operator in (">", ">=") or may_reach_down) and (operator in ("<", "<=") or may_reach_up)
 
 
-@lru_cache(maxsize=65_536)  # the same few statistics are asked by one statement after the other
 def is_compared(declared: str) -> bool:
     """Whether bounds of a column of that type leave fragments out."""
     return declared in INTEGERS | FLOATS | {"VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP", ZONED} or declared.startswith("DECIMAL(")
 
 
+@lru_cache(maxsize=65_536)  # the same few statistics are asked by one statement after the other
 def _bounds(statistics: Statistics, declared: str) -> tuple[_Key | None, _Key | None]:
     lowest = None if statistics.minimum is None else _read(declared, statistics.minimum)
     highest = None if statistics.maximum is None else _read(declared, statistics.maximum)

@@ -9,6 +9,7 @@ under the lock, more of it outside again. The last attempt does all under the lo
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -186,9 +187,8 @@ def _landed(catalog: Catalog, transaction_id: str, failed: CommitFailed) -> bool
 
 def _checkpoint(catalog: Catalog) -> tuple[str, ...]:
     """Once in a while, under the commit lock; what goes wrong is a warning. The WAL's size is asked of the directory: only SQLite opens it."""
-    wal = catalog.path.with_name(catalog.path.name + "-wal")
     try:
-        if wal.stat().st_size > CHECKPOINT_BYTES:
+        if os.stat(f"{catalog.path}-wal").st_size > CHECKPOINT_BYTES:
             catalog.checkpoint()
             steps.reached("checkpoint")
     except FileNotFoundError:

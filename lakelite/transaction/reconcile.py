@@ -72,7 +72,7 @@ def meet(tx: Transaction, catalog: Catalog) -> Step:
     """How to get to the head, past everything that landed since the base; raises where it is a conflict."""
     head = tx.base.advanced(catalog.head(tx.execution.branch))
     statement = "; ".join(without_leading_comments(entry.call.text) for entry in tx.log)
-    won = _winners(catalog, tx.base.snapshot_id, head.snapshot_id) if head is not tx.base else []
+    won = _winners(catalog, tx.base, head.snapshot_id) if head is not tx.base else []
     candidate = _candidate(tx, head, won, statement)
     line = [tx.base.snapshot_id, *(winner.snapshot_id for winner in won)]
     if [winner.parent_id for winner in won] != line[:-1] or line[-1] != head.snapshot_id:
@@ -170,16 +170,16 @@ def _lists(pieces: Iterable[st.Sql | None], names: tuple[str, ...]) -> list[tupl
     return [(f"SELECT {part}\n", names) for sql in pieces if sql is not None for part in sql.parts if isinstance(part, str)]
 
 
-def _winners(catalog: Catalog, base: int, head: int) -> list[Winner]:
+def _winners(catalog: Catalog, base: LakeView, head: int) -> list[Winner]:
     """What landed in (base, head], as far as it was kept."""
     effects: dict[int, dict[int, Effect]] = {}
     namespace: set[int] = set()
-    for snapshot_id, table_id, kinds, added, removed in catalog.rows("effects", base=base, head=head):
+    for snapshot_id, table_id, kinds, added, removed in base.effects(head):
         if table_id is None:
             namespace.add(snapshot_id)
         else:
             effects.setdefault(snapshot_id, {})[table_id] = Effect(frozenset(kinds.split(",")), added, removed)
-    return [Winner.of_row(r, effects.get(r[0], {}), r[0] in namespace) for r in catalog.rows("winners", base=base, head=head)]
+    return [Winner.of_row(r, effects.get(r[0], {}), r[0] in namespace) for r in catalog.rows("winners", base=base.snapshot_id, head=head)]
 
 
 def _expired(tx: Transaction, statement: str) -> Verdict:

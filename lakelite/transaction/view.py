@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lakelite.catalog.decoding import Row
 from lakelite.catalog.store import Catalog
 from lakelite.contents import Namespace, TableState
 from lakelite.errors import OperationalError, Position, ProgrammingError
@@ -20,6 +21,7 @@ class LakeView:
         self._older: dict[int, tuple[TableState, int]] = {}
         self._actual: LakeView | None = None  # what is shown under other names here
         self._newer: LakeView | None = None  # the last one that `advanced` made: a commit asks for the head several times
+        self._effects: tuple[int, list[Row]] | None = None  # what led to it
 
     @classmethod
     def load(cls, catalog: Catalog, snapshot_id: int) -> LakeView:
@@ -67,8 +69,16 @@ class LakeView:
             self._newer = self._advanced(head)
         return self._newer
 
+    def effects(self, head: int) -> list[Row]:
+        """What was done to tables in (this snapshot, `head`]: snapshot, table, kinds, rows added and removed."""
+        if self._actual is not None:
+            return self._actual.effects(head)
+        if self._effects is None or self._effects[0] != head:
+            self._effects = head, self._catalog.rows("effects", base=self.snapshot_id, head=head)
+        return self._effects[1]
+
     def _advanced(self, head: int) -> LakeView:
-        effects = self._catalog.rows("effects", base=self.snapshot_id, head=head)
+        effects = self.effects(head)
         if self.snapshot_id < self._catalog.row("removed_before", table_id=None, snapshot=head)[0]:  # VACUUM removed some of the records just read
             return LakeView.load(self._catalog, head)
         touched = {row[1] for row in effects}

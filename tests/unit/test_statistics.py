@@ -284,3 +284,12 @@ def test_a_value_of_a_foreign_type_may_match() -> None:
         ("TIME", "z"),
     ]:
         assert may_match(fragment(1, (known,)), [Conjunct(7, declared, "=", (value,))])
+
+
+def test_bounds_are_read_once() -> None:
+    """One statement after the other asks every fragment for them, some under the commit lock."""
+    known = Statistics(1, "-7", "12345678", 0, True, False)
+    first = statistics._bounds(known, "BIGINT")
+    hits = statistics._bounds.cache_info().hits
+    assert statistics._bounds(known, "BIGINT") == first == ((0, -7), (0, 12345678))
+    assert statistics._bounds.cache_info().hits == hits + 1
