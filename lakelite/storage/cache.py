@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 INLINE_ROWS_KEPT = 1_000_000
+INLINE_TABLES_KEPT = 200  # DuckDB needs 20 to 100 kB for each, however few rows it has
 _FEW_POSITIONS = 1_000  # up to so many, DuckDB makes the bitstring from a list faster than it takes one over
 
 
@@ -142,7 +143,8 @@ class Cache:
 
     def trim(self) -> bool:
         """Drops everything if it has grown past the bounds; True then: what was derived from it has to be made anew."""
-        if self._vector_bytes <= self._bytes_kept and sum(sum(kept.rows.values()) for kept in self._inline.values()) <= INLINE_ROWS_KEPT:
+        rows = sum(sum(kept.rows.values()) for kept in self._inline.values())
+        if self._vector_bytes <= self._bytes_kept and rows <= INLINE_ROWS_KEPT and len(self._inline) <= INLINE_TABLES_KEPT:
             return False
         for kept in self._inline.values():
             self._do(f"DROP TABLE IF EXISTS {kept.name}")

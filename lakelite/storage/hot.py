@@ -16,6 +16,8 @@ from lakelite.storage import scan
 FILES_READ = 4  # so many files of one scan may be hot: each is a scan of its own
 CELLS_OF_ONE = 2_000_000
 CELLS_KEPT = 4_000_000
+TABLES_KEPT = 200  # DuckDB needs 20 to 100 kB for each, however few rows it has
+SCANS_KEPT = 10_000
 BYTES_OF_ONE = 16 * 1024 * 1024
 
 _Key = tuple[int, tuple[tuple[int, str], ...]]  # fragment id, and field id and type of each column
@@ -67,8 +69,10 @@ class HotFiles:
         self._cells += fragment.row_count * len(key[1])
 
     def trim(self) -> None:
-        """Drops everything if it has grown past the bound; what does not fit together is then taken over less readily."""
-        if self._cells <= CELLS_KEPT:
+        """Drops everything if it has grown past the bounds; what does not fit together is then taken over less readily."""
+        if len(self._scans) > SCANS_KEPT:
+            self._scans.clear()
+        if self._cells <= CELLS_KEPT and len(self._tables) <= TABLES_KEPT:
             return
         self._patience *= 2
         self._scans.clear()

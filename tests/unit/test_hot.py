@@ -68,8 +68,11 @@ def test_a_file_beyond_the_bounds_is_read_as_it_is(con: Any, monkeypatch: pytest
     assert _ids(con) == list(range(4, ROWS))
 
 
-def test_what_does_not_fit_together_is_dropped_and_then_taken_over_less_readily(con: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hot, "CELLS_KEPT", ROWS + 1)
+@pytest.mark.parametrize(("bound", "kept"), [("CELLS_KEPT", ROWS + 1), ("TABLES_KEPT", 1)])
+def test_what_does_not_fit_together_is_dropped_and_then_taken_over_less_readily(
+    con: Any, monkeypatch: pytest.MonkeyPatch, bound: str, kept: int
+) -> None:
+    monkeypatch.setattr(hot, bound, kept)
     for column in ("id", "k"):
         for _ in range(2):
             con.execute(f"DELETE FROM t WHERE {column} = -1")
