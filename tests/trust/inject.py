@@ -222,12 +222,12 @@ def recorded(folder: Path, template: Path) -> tuple[Counter[str], dict[str, Coun
 
 
 def all_cases(made: Mapping[str, Counter[str]]) -> Iterator[Case]:
-    for kind, counts in made.items():
+    for number, (kind, counts) in enumerate(made.items()):
         for call, count in counts.items():
             for nth in range(1, count + 1):
                 for fault in FAULTS:
                     if fault != "ENOSPC" or call in WRITING:
-                        yield Case(kind, call, nth, fault, goes_on=fault == "ENOSPC" or (fault == "EIO" and nth % 2 == 0))
+                        yield Case(kind, call, nth, fault, goes_on=fault == "ENOSPC" or (fault == "EIO" and (number + nth) % 2 == 0))
 
 
 def drawn(chance: random.Random, cases: list[Case], size: int) -> list[Case]:
@@ -289,6 +289,8 @@ def wrong(case: Case, lake: Path, events: list[Event], status: int) -> str:
         return f"an error that is no OperationalError: {events}"
     if case.goes_on and answers and (not nexts or nexts[-1]["error"]):
         return f"the next commit does not work: {events}"
+    if sum(event.get("error") is not None for event in events) > FAULTS[case.fault][1]:
+        return f"more errors than faults: {events}"
     before, after = states(case.kind)
     if not answers or answers[0]["error"] == "CommitUnknown":
         allowed = [before, after]
