@@ -110,7 +110,7 @@ class Catalog:
         try:
             return self._usable().execute(statement, parameters or {})
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_PROTOCOL or self._sqlite.in_transaction:
+            if not _lost_its_locks(error) or self._sqlite.in_transaction:
                 raise
         self._give_up()
         return self._usable().execute(statement, parameters or {})
@@ -135,13 +135,16 @@ class Catalog:
 
     def _roll_back(self, error: BaseException) -> None:
         """Ends what `error` left open. If that fails too, `error` stays the one that is told, and the connection is given up:
-        it would hold the write lock and read rows that nobody committed."""
+        it would hold the write lock and read rows that nobody committed. So is one whose locks are lost, before another looks what landed."""
         try:
             if self._sqlite.in_transaction:  # on a full disk SQLite has rolled back by itself
                 self._sqlite.execute("ROLLBACK")
         except sqlite3.Error as second:
             error.add_note(f"ROLLBACK failed as well: {second}")
             self._give_up()
+        else:
+            if _lost_its_locks(error):
+                self._give_up()
 
     def bury_failed_commit(self) -> None:
         """Makes it final that a COMMIT which failed has not landed. Its frames may be whole in the WAL, past the end that
@@ -286,6 +289,11 @@ class Catalog:
     def _vectors(self, table: Table, after: int, snapshot_id: int) -> dict[int, deletion.DeletionVector]:
         rows = self.rows("vectors", table_id=table.table_id, after=after, snapshot=snapshot_id)
         return {row[0]: vector_of(row) for row in rows}
+
+
+def _lost_its_locks(error: BaseException) -> bool:
+    """Whether SQLite says of a connection that it holds what the system has refused to free, which is so until it is closed."""
+    return isinstance(error, sqlite3.Error) and (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF == sqlite3.SQLITE_PROTOCOL
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

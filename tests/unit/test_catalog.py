@@ -31,6 +31,8 @@ COPIES = tuple(name for name in queries() if name.startswith("copy_"))
 class Failing:
     """A sqlite3 connection that refuses some statements."""
 
+    code, words = sqlite3.SQLITE_IOERR, "disk I/O error"
+
     def __init__(self, connection: sqlite3.Connection, *refused: str) -> None:
         self._connection = connection
         self._refused = refused
@@ -40,8 +42,8 @@ class Failing:
 
     def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
         if sql in self._refused:
-            error = sqlite3.OperationalError("disk I/O error")
-            error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+            error = sqlite3.OperationalError(self.words)
+            error.sqlite_errorcode = self.code
             raise error
         return self._connection.execute(sql, *parameters)
 
@@ -201,6 +203,15 @@ def test_a_connection_that_lost_its_locks_is_replaced(tmp_path: Path) -> None:
             assert lost.closed == 1
         assert con.execute("SELECT * FROM t").fetchall() == [(1,)]
         assert con.execute("CHECK LAKE").fetchall() == []
+
+
+def test_one_that_lost_its_locks_at_commit_is_closed_before_another_looks_what_landed(catalog: Catalog) -> None:
+    """Where one fcntl failed that frees a lock at COMMIT, no other connection of the process could write, and each answer was lost."""
+    failing = refuse(catalog, "COMMIT")
+    failing.code, failing.words = sqlite3.SQLITE_PROTOCOL, "locking protocol"
+    with pytest.raises(CommitFailed), catalog.publication("committing") as writer:
+        writer.reserve("row", 100)
+    check_given_up(catalog, failing)
 
 
 @pytest.mark.parametrize("statement", ["INSERT INTO t VALUES (1)", "SHOW TABLES"])
