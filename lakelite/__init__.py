@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lakelite import endings as endings  # first, so that its exit function runs last
 from lakelite.errors import (
     CannotOpen,
     CommitUnknown,

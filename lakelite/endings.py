@@ -1,8 +1,9 @@
 """What the end of the interpreter must not meet: a daemon thread inside of DuckDB. It unwinds such a thread (before Python 3.14), which C++
 answers by an abort of the process.
 
-Owns what is waited for then: openings, and what sessions run. Any other thread that comes to one, or back from it, waits for ever: outside
-it could only print that it was stopped, to a stream that is being closed.
+Owns what is waited for then: openings, and what sessions run. Registered when lakelite is imported, so that the exit functions of programs,
+which are registered later, run before and may use it still, in threads too. Whoever comes afterwards is refused. A thread is told of that,
+or that it was interrupted, only after a while in which the process has ended: what it prints then goes to a stream that is being closed.
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from lakelite.errors import InterfaceError
+
 PATIENCE_S = 3.0
 
 _changed = threading.Condition()
 _openings: set[int] = set()  # threads
+_is_ending = False
 _is_over = False
 
 
@@ -27,7 +31,7 @@ class Settled(Protocol):
     """What is used by threads, one at a time."""
 
     def settle(self, deadline: float) -> None:
-        """Stops what runs, and takes the turn for good, so that no other thread gets it; waits at most until `deadline` (monotonic seconds)."""
+        """Stops what runs, and refuses what other threads begin from now on; waits at most until `deadline` (monotonic seconds)."""
 
 
 _users: weakref.WeakSet[Settled] = weakref.WeakSet()
@@ -35,9 +39,9 @@ _users: weakref.WeakSet[Settled] = weakref.WeakSet()
 
 def settle_at_exit(user: Settled) -> None:
     """`user.settle` is called at the end of the interpreter, if it is there still."""
-    atexit.unregister(_end)
-    atexit.register(_end)  # what is registered last runs first: before DuckDB's own, which stops queries and lets their threads go on
     _users.add(user)
+    atexit.unregister(_begin)
+    atexit.register(_begin)  # what is registered last runs first: before DuckDB's own, which interrupts all queries
 
 
 @contextmanager
@@ -45,26 +49,38 @@ def entering() -> Iterator[None]:
     """The block opens something that `settle_at_exit` will know."""
     me = threading.get_ident()
     with _changed:
-        _wait_if_over()
+        is_late = _is_over
         _openings.add(me)
     try:
+        if is_late and threading.current_thread() is not threading.main_thread():
+            raise over()
         yield
     finally:
         with _changed:
             _openings.discard(me)
             _changed.notify_all()
-            _wait_if_over()
+        if _is_over and threading.current_thread() is not threading.main_thread():
+            wait()
 
 
-def wait_for_ever() -> None:
-    """Until the process is gone: for a thread that may run no more."""
-    while True:
-        threading.Event().wait()
+def wait() -> None:
+    """For as long as the process needs to end, and some more, should one of its exit functions wait for this thread."""
+    time.sleep(PATIENCE_S)
 
 
-def _wait_if_over() -> None:
-    while _is_over and threading.current_thread() is not threading.main_thread():
-        _changed.wait()
+def is_ending() -> bool:
+    """Whether this thread can only be stopped: what it would print of that goes to a stream that is being closed."""
+    return _is_ending and threading.current_thread() is not threading.main_thread()
+
+
+def over() -> InterfaceError:
+    """For whoever comes too late."""
+    return InterfaceError("the process is about to end", hint="end threads before the program ends, or in a function that atexit calls")
+
+
+def _begin() -> None:
+    global _is_ending
+    _is_ending = True
 
 
 def _end() -> None:
@@ -75,6 +91,9 @@ def _end() -> None:
         _changed.wait_for(lambda: not _openings, PATIENCE_S)
     for user in list(_users):
         user.settle(deadline)
+
+
+atexit.register(_end)
 
 
 def _forget_in_child() -> None:

@@ -523,11 +523,10 @@ class Session:
         return self.lake.engine.progress()
 
     def settle(self, deadline: float) -> None:
-        """See `endings.Settled`: from now on the session is this thread's."""
-        for take in (self._exports.acquire, self._turns.keep):
-            while not take(timeout=SETTLING_S) and time.monotonic() < deadline:
-                if not self._closed:
-                    self.lake.engine.interrupt()
+        """See `endings.Settled`."""
+        while not self._turns.keep(SETTLING_S) and time.monotonic() < deadline:
+            if not self._closed:
+                self.lake.engine.interrupt()
 
     def close(self) -> None:
         """Rolls back what is open and frees everything, also after an error, which is raised then. Again, or in a forked child: nothing happens."""

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lakelite.endings import wait_for_ever
+from lakelite.endings import is_ending, over, wait
 from lakelite.errors import InterfaceError
 
 _OF_A_LIBRARY = threading._DummyThread  # Python's class for threads that it has not started
@@ -40,17 +40,23 @@ class Turns:
         is_over = False
         try:
             with self._turn_of_a_library() if isinstance(threading.current_thread(), _OF_A_LIBRARY) else self._mutex:
+                if self._depth == 0 and self._is_over():
+                    is_over = True
+                    raise over()
                 self._depth += 1
                 try:
                     yield
+                except BaseException:
+                    is_over = is_ending()
+                    raise
                 finally:
                     self._depth -= 1
-                    is_over = self._depth == 0 and self._kept_by not in (None, threading.get_ident())
+                    is_over = self._depth == 0 and (is_over or self._is_over())
         finally:
             with self._changed:
                 self._changed.notify_all()
             if is_over:
-                wait_for_ever()
+                wait()
 
     @contextmanager
     def _turn_of_a_library(self) -> Iterator[None]:
@@ -70,9 +76,15 @@ class Turns:
         return _waits_for_itself()
 
     def keep(self, timeout: float) -> bool:
-        """Takes the turn for good, and who has it does not come back from it. False: it did not come within `timeout` seconds."""
+        """From now on only this thread gets a turn. False: another has still not given back its own within `timeout` seconds."""
         self._kept_by = threading.get_ident()
-        return self._mutex.acquire(timeout=timeout)
+        is_free = self._mutex.acquire(timeout=timeout)
+        if is_free:
+            self._mutex.release()
+        return is_free
+
+    def _is_over(self) -> bool:
+        return self._kept_by not in (None, threading.get_ident())
 
     @contextmanager
     def statement(self) -> Iterator[None]:

@@ -93,6 +93,23 @@ for body in (work, connect):
 begun.wait()
 time.sleep(float(sys.argv[2]))
 """
+WAITING = """
+is_over = threading.Event()
+
+def work():
+    is_over.wait()
+    con.execute("INSERT INTO t VALUES (1)")
+
+def stop():
+    is_over.set()
+    thread.join()
+
+atexit.register(stop)
+thread = threading.Thread(target=work, daemon=True)
+import sys, lakelite
+con = lakelite.connect(sys.argv[1], autocommit=True)
+thread.start()
+"""
 FORKING = """
 import os, sys, threading
 import lakelite
@@ -143,6 +160,20 @@ def test_a_daemon_thread_in_the_middle_of_a_query_or_an_opening_does_not_abort_t
     ran = subprocess.run([sys.executable, "-c", BUSY, tmp_path / "lake", moment], capture_output=True, text=True, timeout=100)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert time.monotonic() - begun < 30, "the query was stopped: whole, it takes hours"
+
+
+@pytest.mark.parametrize("early", [False, True], ids=["as most programs do", "before lakelite is imported"])
+def test_an_exit_function_that_waits_for_a_thread_that_writes(lake: Any, tmp_path: Path, early: bool) -> None:
+    """It runs before lakelite's, and what the thread writes is there; else the thread is refused, and nothing hangs."""
+    lake.execute("CREATE TABLE t (a INTEGER)")
+    begun = time.monotonic()
+    script = f"import atexit, threading\n{'' if early else 'import lakelite'}\n{WAITING}"
+    ran = subprocess.run([sys.executable, "-c", script, tmp_path / "lake"], capture_output=True, text=True, timeout=100)
+    assert time.monotonic() - begun < 30
+    assert ran.returncode == 0
+    assert ("InterfaceError: the process is about to end" if early else "") in ran.stderr
+    assert early or not ran.stderr
+    assert rows(lake, "FROM t") == ([] if early else [(1,)])
 
 
 # Clocks.
