@@ -226,7 +226,7 @@ def _work(runner: Runner, options: argparse.Namespace) -> int:
             break
     if runner.connection.in_transaction:
         runner.note("note: the transaction that was still open was rolled back")
-    return code
+    return code or runner.found
 
 
 def _prompt(runner: Runner, lake: str | None, *, init: bool) -> int:

@@ -39,7 +39,8 @@ _users: weakref.WeakSet[Settled] = weakref.WeakSet()
 
 def settle_at_exit(user: Settled) -> None:
     """`user.settle` is called at the end of the interpreter, if it is there still."""
-    _users.add(user)
+    with _changed:
+        _users.add(user)
     atexit.unregister(_begin)
     atexit.register(_begin)  # what is registered last runs first: before DuckDB's own, which interrupts all queries
 
@@ -69,7 +70,7 @@ def wait() -> None:
 
 
 def is_ending() -> bool:
-    """Whether this thread can only be stopped: what it would print of that goes to a stream that is being closed."""
+    """Whether this thread, if it was interrupted, can only print that, to a stream that is being closed."""
     return _is_ending and threading.current_thread() is not threading.main_thread()
 
 
@@ -85,12 +86,28 @@ def _begin() -> None:
 
 def _end() -> None:
     global _is_over
+    _is_over = True
     deadline = time.monotonic() + PATIENCE_S
-    with _changed:
-        _is_over = True
-        _changed.wait_for(lambda: not _openings, PATIENCE_S)
-    for user in list(_users):
+    while True:
+        try:
+            return _settle(deadline)
+        except KeyboardInterrupt:  # pressed where a program seems to hang: this ends soon, and an abort would be worse
+            continue
+
+
+def _settle(deadline: float) -> None:
+    """What is opened comes last, and then what it has opened: an opening may take all the time there is."""
+    for user in _there():
         user.settle(deadline)
+    with _changed:
+        _changed.wait_for(lambda: not _openings, max(0.0, deadline - time.monotonic()))
+    for user in _there():
+        user.settle(deadline)
+
+
+def _there() -> list[Settled]:
+    with _changed:
+        return list(_users)
 
 
 atexit.register(_end)
@@ -98,8 +115,9 @@ atexit.register(_end)
 
 def _forget_in_child() -> None:
     """Threads of the parent are not in a forked child."""
-    global _changed
+    global _changed, _is_ending, _is_over
     _changed = threading.Condition()
+    _is_ending = _is_over = False
     _openings.clear()
     _users.clear()
 

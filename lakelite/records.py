@@ -78,6 +78,8 @@ def _slotted(cls: Any) -> Any:
         complete()
         made.__init__(self, *values, **named)
 
-    made.__init__, made.__getstate__, made.__setstate__ = first, _state, _set_state
+    made.__init__ = first
+    if "__getstate__" not in written:
+        made.__getstate__, made.__setstate__ = _state, _set_state
     setattr(made, _FIELDS, _Fields(complete))
     return made

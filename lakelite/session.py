@@ -524,9 +524,11 @@ class Session:
 
     def settle(self, deadline: float) -> None:
         """See `endings.Settled`."""
-        while not self._turns.keep(SETTLING_S) and time.monotonic() < deadline:
+        while not self._turns.keep(SETTLING_S):
             if not self._closed:
                 self.lake.engine.interrupt()
+            if time.monotonic() >= deadline:
+                return
 
     def close(self) -> None:
         """Rolls back what is open and frees everything, also after an error, which is raised then. Again, or in a forked child: nothing happens."""

@@ -53,6 +53,7 @@ class Catalog:
 
     def close(self) -> None:
         with self._lock:
+            self._is_given_up = False  # nothing takes its place
             self._sqlite.close()
 
     def rows(self, query: str, **parameters: Any) -> list[Row]:
@@ -107,10 +108,11 @@ class Catalog:
 
     def _execute(self, statement: str, parameters: Mapping[str, Any] | None = None) -> sqlite3.Cursor:
         """Once more on a new connection, where the locks of this one are lost: what the system refuses to free once, SQLite holds for good."""
+        connection = self._usable()
         try:
-            return self._usable().execute(statement, parameters or {})
+            return connection.execute(statement, parameters or {})
         except sqlite3.OperationalError as error:
-            if not _lost_its_locks(error) or self._sqlite.in_transaction:
+            if not _lost_its_locks(error) or connection.in_transaction:
                 raise
         self._give_up()
         return self._usable().execute(statement, parameters or {})
@@ -136,6 +138,8 @@ class Catalog:
     def _roll_back(self, error: BaseException) -> None:
         """Ends what `error` left open. If that fails too, `error` stays the one that is told, and the connection is given up:
         it would hold the write lock and read rows that nobody committed. So is one whose locks are lost, before another looks what landed."""
+        if self._is_given_up:
+            return
         try:
             if self._sqlite.in_transaction:  # on a full disk SQLite has rolled back by itself
                 self._sqlite.execute("ROLLBACK")

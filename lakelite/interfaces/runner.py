@@ -64,7 +64,7 @@ class Runner:
     `verbose`: say after each statement what it did and, with `timer`, how long it took. `notes`: where what is no error is said
     (None: `err`). `has_left`: a script said .quit. `last`: the statements that were typed last. `shown`: what was typed last and
     shows something; `shows_again`: whether it only looks. `draft`: what the next prompt is to begin with (None: none). `meter`: shows how far
-    a statement is.
+    a statement is. `found`: the exit code for what statements that did their work have found wrong (CHECK LAKE).
     """
 
     connection: Connection
@@ -81,7 +81,7 @@ class Runner:
     draft: str | None = None
     meter: Meter | None = None
     display: Display = field(init=False)
-    _found: int = field(init=False, default=DONE)
+    found: int = field(init=False, default=DONE)
 
     def __post_init__(self, mode: str) -> None:
         self.display = Display(self.out, mode)
@@ -98,7 +98,7 @@ class Runner:
         self, statements: Iterator[Cursor], commands: Sequence[tuple[int, str]] = (), *, keep_going: bool = False, file: str | None = None
     ) -> int:
         """As `run`, for statements that run when they are asked for. `commands`: each with how many statements are to run before it."""
-        code = self._found = DONE
+        code = DONE
         ran, left = 0, deque(commands)
         while not self.has_left:
             stop = threading.Event()
@@ -111,7 +111,7 @@ class Runner:
                     continue
                 ran += 1
                 if not self.supervise(lambda: self._step(statements, stop), stop):  # noqa: B023  (done before the next turn)
-                    return code or self._found
+                    return code
             except KeyboardInterrupt:
                 self.note("interrupted")
                 return INTERRUPTED
@@ -125,7 +125,7 @@ class Runner:
                 code = code or this
                 if not keep_going or not isinstance(error, errors.Error):
                     return code
-        return code or self._found
+        return code
 
     def _step(self, statements: Iterator[Cursor], stop: threading.Event) -> bool:
         """Run the next statement and print its result; False: there was none left."""
@@ -139,7 +139,7 @@ class Runner:
             self.meter.end()
         for kind, text in cursor.messages:
             if issubclass(kind, errors.Error):  # found by a statement that did what it was to do
-                self._found = FAILED
+                self.found = FAILED
                 say(f"error: {text}", self.err)
             else:
                 self.note(f"{'warning' if issubclass(kind, errors.Warning) else 'note'}: {text}")

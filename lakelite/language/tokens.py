@@ -132,7 +132,7 @@ def is_complete(text: str) -> bool:
 
 @lru_cache(maxsize=8)
 def left_open(text: str) -> tuple[str, ...]:
-    """For each line of `text` but the first, what is open where it begins: a bracket, a quote, `$` or, of a comment, `*`; else ""."""
+    """For each line of `text` but the first, what is open where it begins: a bracket, a quote, `$` or, of a comment without an end, `*`; else ""."""
     found: list[str] = []
     brackets: list[str] = []
     breaks = (place.start() for place in re.finditer("\n", text))

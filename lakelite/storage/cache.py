@@ -7,7 +7,7 @@ statements, is where they are dropped, and a result that is still being read kee
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 INLINE_ROWS_KEPT = 1_000_000
-INLINE_TABLES_KEPT = 200  # DuckDB needs 20 to 100 kB for each, however few rows it has
+INLINE_TABLES_KEPT = 400  # DuckDB needs 20 to 100 kB for each, however few rows it has
 _FEW_POSITIONS = 1_000  # up to so many, DuckDB makes the bitstring from a list faster than it takes one over
 
 
@@ -62,7 +62,8 @@ class Cache:
         self._vectors: dict[int, int] = {}  # stamp of a deletion vector → its number
         self._vector_bytes = 0
         self._numbers = itertools.count(1)
-        self._inline: dict[tuple[int, tuple[Field, ...]], _Inline] = {}  # by table id and stored columns
+        self._inline: dict[tuple[int, tuple[Field, ...]], _Inline] = {}  # by table id and stored columns, the last used last
+        self._used: set[tuple[int, tuple[Field, ...]]] = set()  # since `trim`
 
     def _do(self, sql: str, parameters: Sequence[Any] | None = None) -> None:
         (self._cursor.execute(sql, parameters) if parameters else self._cursor.execute(sql)).fetchall()
@@ -98,9 +99,10 @@ class Cache:
 
     def _kept_for(self, table: Table) -> _Inline:
         key = (table.table_id, _stored(table))
-        if key not in self._inline:
-            self._inline[key] = _Inline(f"{self._database}.main.inline_{table.table_id}_{next(self._numbers)}", key[1])
-        return self._inline[key]
+        kept = self._inline.pop(key, None) or _Inline(f"{self._database}.main.inline_{table.table_id}_{next(self._numbers)}", key[1])
+        self._inline[key] = kept
+        self._used.add(key)
+        return kept
 
     @contextmanager
     def _changing(self, kept: _Inline) -> Iterator[None]:
@@ -142,10 +144,14 @@ class Cache:
                         kept.rows[real] = kept.rows.pop(staged)
 
     def trim(self) -> bool:
-        """Drops everything if it has grown past the bounds; True then: what was derived from it has to be made anew."""
+        """Drops everything if it has grown past the bounds, or what was not used of too many tables.
+
+        True if anything was dropped: what was derived from it has to be made anew.
+        """
+        used, self._used = self._used, set()
         rows = sum(sum(kept.rows.values()) for kept in self._inline.values())
-        if self._vector_bytes <= self._bytes_kept and rows <= INLINE_ROWS_KEPT and len(self._inline) <= INLINE_TABLES_KEPT:
-            return False
+        if self._vector_bytes <= self._bytes_kept and rows <= INLINE_ROWS_KEPT:
+            return len(self._inline) > INLINE_TABLES_KEPT and self._drop_oldest(used)
         for kept in self._inline.values():
             self._do(f"DROP TABLE IF EXISTS {kept.name}")
         if self._has_vectors_table:
@@ -154,6 +160,13 @@ class Cache:
         self._vectors.clear()
         self._vector_bytes = 0
         return True
+
+    def _drop_oldest(self, used: Collection[object]) -> bool:
+        """So many that it is seldom done: all views are made anew behind it. What the last statement used stays."""
+        oldest = [key for key in self._inline if key not in used][: len(self._inline) - INLINE_TABLES_KEPT // 2]
+        for key in oldest:
+            self._do(f"DROP TABLE IF EXISTS {self._inline.pop(key).name}")
+        return bool(oldest)
 
 
 @lru_cache(maxsize=256)

@@ -11,6 +11,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import duckdb
+
 from lakelite.endings import is_ending, over, wait
 from lakelite.errors import InterfaceError
 
@@ -46,8 +48,8 @@ class Turns:
                 self._depth += 1
                 try:
                     yield
-                except BaseException:
-                    is_over = is_ending()
+                except BaseException as error:
+                    is_over = is_ending() and _was_interrupted(error)
                     raise
                 finally:
                     self._depth -= 1
@@ -81,6 +83,8 @@ class Turns:
         is_free = self._mutex.acquire(timeout=timeout)
         if is_free:
             self._mutex.release()
+            with self._changed:
+                self._changed.notify_all()
         return is_free
 
     def _is_over(self) -> bool:
@@ -105,6 +109,15 @@ class Turns:
             self._reader = threading.get_ident()
             self._is_read = self._is_read or reads
             self._changed.notify_all()
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """By DuckDB's exit function, too, behind which it takes no object of Python's any more."""
+    while error is not None:
+        if isinstance(error, duckdb.InterruptException) or (isinstance(error, duckdb.Error) and "interpreter is shutting down" in str(error)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _waits_for_itself() -> InterfaceError:

@@ -93,6 +93,34 @@ for body in (work, connect):
 begun.wait()
 time.sleep(float(sys.argv[2]))
 """
+BUSY_LATE = """
+import os, signal, sys, threading, time
+import lakelite
+from lakelite.interfaces import dbapi
+
+con = lakelite.connect(autocommit=True)
+opened = dbapi.open_lake
+
+def slow(*given, **named):
+    time.sleep(60 if sys.argv[1] == "opening" else 1)
+    return opened(*given, **named)
+
+def work():
+    time.sleep(0.6)
+    while True:
+        con.execute("SELECT count(*) FROM range(20000) a, range(20000) b WHERE a.range * b.range % 7 = 3").fetchall()
+
+def interrupt():
+    time.sleep(0.8)
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=work, daemon=True).start()
+dbapi.open_lake = slow
+threading.Thread(target=lambda: lakelite.connect(), daemon=True).start()
+if sys.argv[1] == "Ctrl-C":
+    threading.Thread(target=interrupt, daemon=True).start()
+time.sleep(0.3)
+"""
 WAITING = """
 is_over = threading.Event()
 
@@ -160,6 +188,21 @@ def test_a_daemon_thread_in_the_middle_of_a_query_or_an_opening_does_not_abort_t
     ran = subprocess.run([sys.executable, "-c", BUSY, tmp_path / "lake", moment], capture_output=True, text=True, timeout=100)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert time.monotonic() - begun < 30, "the query was stopped: whole, it takes hours"
+
+
+@pytest.mark.parametrize("meanwhile", ["opening", "Ctrl-C"])
+def test_while_an_opening_takes_long_what_other_threads_begin_is_stopped(meanwhile: str) -> None:
+    """Also where a person who thinks that the program hangs presses Ctrl-C."""
+    ran = subprocess.run([sys.executable, "-c", BUSY_LATE, meanwhile], capture_output=True, text=True, timeout=30)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_an_ordinary_error_within_an_exit_function_comes_at_once() -> None:
+    script = WAITING.replace("INSERT INTO t VALUES (1)", "FROM nowhere").replace("sys.argv[1]", "':memory:'")
+    begun = time.monotonic()
+    ran = subprocess.run([sys.executable, "-c", f"import atexit, threading, lakelite\n{script}"], capture_output=True, text=True, timeout=30)
+    assert time.monotonic() - begun < 2.9, "the wait of a thread that was interrupted is 3 s"
+    assert (ran.returncode, "nowhere" in ran.stderr) == (0, True)
 
 
 @pytest.mark.parametrize("early", [False, True], ids=["as most programs do", "before lakelite is imported"])

@@ -314,6 +314,12 @@ def test_check_lake_that_finds_errors_ends_with_1(run, tmp_path):
         assert (done.returncode, done.stderr) == (1, "error: CHECK LAKE found 1 error\n")
         assert "missing" in done.stdout
         assert done.stdout.endswith("7\n"), "what comes behind it runs"
+    (tmp_path / "check.sql").write_text("CHECK LAKE;")
+    (tmp_path / "ok.sql").write_text("SELECT 7;")
+    for script in ("CHECK LAKE;\n.read ok.sql\n", ".read check.sql\nSELECT 7;\n"):
+        done = run("x.lake", "--csv", stdin=script)
+        assert (done.returncode, done.stderr) == (1, "error: CHECK LAKE found 1 error\n")
+        assert done.stdout.endswith("7\n")
 
 
 def test_the_end_of_a_transaction_that_was_not_begun_is_told(run):

@@ -214,6 +214,29 @@ def test_one_that_lost_its_locks_at_commit_is_closed_before_another_looks_what_l
     check_given_up(catalog, failing)
 
 
+def test_an_error_of_another_that_is_not_had_is_told_as_it_is(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that was given up is closed, and asked nothing more."""
+    failing = refuse(catalog, "COMMIT")
+    failing.code = sqlite3.SQLITE_PROTOCOL
+
+    def again() -> sqlite3.Connection:
+        error = sqlite3.OperationalError("locking protocol")
+        error.sqlite_errorcode = sqlite3.SQLITE_PROTOCOL
+        raise error
+
+    monkeypatch.setattr(catalog, "_again", again)
+    with pytest.raises(CommitFailed), catalog.publication("committing") as writer:
+        writer.reserve("row", 100)
+    with pytest.raises(OperationalError, match="locks of the catalog"):
+        catalog.head()
+    with pytest.raises(OperationalError, match="locks of the catalog") as caught, catalog.transaction("trying"):
+        pass
+    assert not getattr(caught.value.__cause__, "__notes__", [])
+    catalog.close()
+    with pytest.raises(InternalError, match="closed"):
+        catalog.head()
+
+
 @pytest.mark.parametrize("statement", ["INSERT INTO t VALUES (1)", "SHOW TABLES"])
 def test_where_no_other_can_be_had_the_next_statement_tries_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str) -> None:
     with lakelite.connect(tmp_path / "lake", autocommit=True) as con:

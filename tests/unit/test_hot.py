@@ -84,3 +84,10 @@ def test_what_does_not_fit_together_is_dropped_and_then_taken_over_less_readily(
     con.execute("DELETE FROM t WHERE id = 3")
     assert len(_held(con)) == 1
     assert 3 not in _ids(con)
+
+
+def test_scans_are_not_counted_for_ever(con: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hot, "SCANS_KEPT", 0)
+    for i in range(6):
+        con.execute(f"DELETE FROM t WHERE id = {i}")
+    assert not _held(con)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import importlib
 import pickle
+import pkgutil
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +15,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+import lakelite
 from lakelite import records
 from lakelite.model import Column, Field
 
@@ -178,6 +182,25 @@ def test_other_forms_are_those_of_the_standard_library() -> None:
     counter = Counter()
     counter.n += 1
     assert counter == Counter(1)
+
+
+def test_each_class_of_the_package_is_a_right_one() -> None:
+    """What is wrong in a definition would only show with the first instance."""
+    for module in pkgutil.walk_packages(lakelite.__path__, "lakelite."):
+        if not module.name.startswith(("lakelite.interfaces.", "lakelite.__main__")):
+            importlib.import_module(module.name)
+    classes = [
+        value
+        for name, module in list(sys.modules.items())
+        if name.startswith("lakelite.")
+        for value in vars(module).values()
+        if isinstance(value, type)
+    ]
+    found = {one for one in classes if one.__module__.startswith("lakelite.") and dataclasses.is_dataclass(one)}
+    assert len(found) > 150
+    for one in found:
+        names = [field.name for field in dataclasses.fields(one)]
+        assert set(names) <= {name for base in one.__mro__ for name in getattr(base, "__annotations__", {})}
 
 
 def test_one_goes_through_pickle() -> None:

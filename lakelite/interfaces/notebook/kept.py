@@ -7,6 +7,7 @@ its own in memory, so that a result outlives its lake.
 
 from __future__ import annotations
 
+import mmap
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
@@ -81,15 +82,15 @@ def _gathered(reader: pa.RecordBatchReader) -> pa.Table:
 
 
 def _in_a_file(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.Table:
-    """The file loses its name at once: what is mapped stays until nobody maps it."""
+    """A file without a name: it is gone with whoever maps it, or with the process that was writing it."""
     import pyarrow as pa
 
-    with tempfile.NamedTemporaryFile(prefix="lakelite-result-") as file:
+    with tempfile.TemporaryFile() as file:
         with pa.ipc.new_stream(file, schema) as writer:
             for batch in batches:
                 writer.write_batch(batch)
         file.flush()
-        return pa.ipc.open_stream(pa.memory_map(file.name)).read_all()
+        return pa.ipc.open_stream(pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))).read_all()
 
 
 def of_rows(columns: Columns, rows: Sequence[Row]) -> Kept:
