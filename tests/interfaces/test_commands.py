@@ -284,6 +284,21 @@ def test_diff(session):
     assert session(".diff 9 11")[1].splitlines()[1:] == ["later,1,0,0,", "w,1,0,0,"]
 
 
+def test_diff_of_a_table_that_was_dropped_and_made_again(session):
+    """It is two tables, wherever the range begins."""
+    session("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1), (2); DROP TABLE t; CREATE TABLE t AS SELECT 7 AS a; INSERT INTO t VALUES (3)")
+    for older, wanted in (
+        (0, ["t,2,0,0,"]),
+        (1, ["t,2,0,0,", "t,,,,dropped"]),
+        (2, ["t,2,0,0,", "t,,,,dropped"]),
+        (3, ["t,2,0,0,"]),
+        (4, ["t,1,0,0,"]),
+    ):
+        assert session(f".diff {older} 5")[1].splitlines()[1:] == wanted, older
+    session("CREATE OR REPLACE TABLE t AS SELECT 8 AS a")
+    assert session(".diff 4 6")[1].splitlines()[1:] == ["t,2,2,0,"], "one that is replaced goes on"
+
+
 def test_a_session_is_pinned_to_a_version(session):
     session("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2); CREATE TABLE u (a INTEGER); DROP TABLE u")
     count = "SELECT count(*) AS n FROM t"

@@ -83,13 +83,15 @@ def rows_changed(table: str, older: int, newer: int) -> str:
 def tables_changed(lake: Asking, older: int, newer: int) -> Held:
     """How many rows were changed between two versions, a row for each table of the newer one, and for each that was dropped.
 
+    A table is what it was made as, whatever its name: one that was dropped and made again is two.
     ProgrammingError: they are not in order, or one cannot be read.
     """
     _check_order(older, newer)
     before = _tables_at(lake, older)
     with at_version(lake, newer):
         after = _tables_of(lake)
-        rows = [row for name in after.values() if (row := _changed(lake, name, older + 1, newer)) is not None]
+        found = (_changed(lake, name, older + 1, newer, is_new=number not in before) for number, name in after.items())
+        rows = [row for row in found if row is not None]
     dropped = [(name, None, None, None, "dropped") for number, name in before.items() if number not in after]
     return Held(_DIFF_COLUMNS, [*rows, *dropped])
 
@@ -118,14 +120,18 @@ def _quoted(argument: str, usage: str) -> list[str]:
     return parts
 
 
-def _changed(lake: Asking, name: str, first: int, last: int) -> Sequence[Any] | None:
-    """How many rows of a table were changed; None where none were. What cannot be compared says why."""
+def _changed(lake: Asking, name: str, first: int, last: int, *, is_new: bool) -> Sequence[Any] | None:
+    """How many rows of a table were changed; None where none were. What cannot be compared says why.
+
+    `is_new`: the table was made later than the first version; before, its name may have been another one's, which it is not compared with.
+    """
     from lakelite.model import literal
 
     try:
         inserted, deleted, updated = lake.rows(_CHANGES.format(literal(name), first, last))[0]
     except (ProgrammingError, NotSupportedError) as error:
-        return (name, None, None, None, _why(error))
+        made = lake.rows(f"DESCRIBE HISTORY {name}")[-1][0] if is_new else first
+        return _changed(lake, name, made, last, is_new=False) if made > first else (name, None, None, None, _why(error))
     return (name, inserted, deleted, updated, None) if inserted or deleted or updated else None
 
 
