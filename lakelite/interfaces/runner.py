@@ -272,7 +272,7 @@ def supervised(
             interrupts += not is_done
             if interrupts >= IMPATIENT and not is_elsewhere():
                 os._exit(INTERRUPTED)
-    if interrupts:
+    if interrupts or not heard.empty():  # Ctrl-C may come when the work has just ended, and is for what would come next
         raise KeyboardInterrupt
     if isinstance(result[0], BaseException):
         raise result[0]

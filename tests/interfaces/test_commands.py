@@ -9,12 +9,14 @@ import os
 import re
 import signal
 import threading
+from contextlib import contextmanager
 from html.parser import HTMLParser
 
 import pyarrow.parquet as pq
 import pytest
 
 import lakelite
+from lakelite.interfaces import runner as running
 from lakelite.interfaces.commands.registry import COMMANDS
 from lakelite.interfaces.delivery import BY_ENDING
 from lakelite.interfaces.render import MODES
@@ -511,3 +513,18 @@ def test_a_session_on_a_branch(session):
     assert session("USE BRANCH main;\n.at 4\n.mode csv\nSELECT count(*) AS n FROM t;\n.at\nSELECT count(*) AS n FROM t")[1] == "n\n2\nn\n1\n", (
         "a version of another branch"
     )
+
+
+def test_ctrl_c_in_the_moment_in_which_a_statement_ends_is_not_lost(monkeypatch):
+    """It was, and a .watch or a script went on."""
+    real = running._ctrl_c
+
+    @contextmanager
+    def late(came):
+        with real(came):
+            yield
+            came()
+
+    monkeypatch.setattr(running, "_ctrl_c", late)
+    with pytest.raises(KeyboardInterrupt):
+        running.supervised(lambda: True, lambda: None)
